@@ -1,0 +1,39 @@
+"""Auroral: a data stream manager on Spark."""
+
+import auroral.boxes  # noqa: F401  (makes the boxes known)
+from auroral.boxes.function import function
+from auroral.boxes.order import Order
+from auroral.boxes.window import Window
+from auroral.errors import AuroralError, NetworkError, RunError, StateError, UsageError
+from auroral.network.network import Network
+from auroral.progress.declaration import Delayed, Ordered, Progress, Punctuated
+from auroral.qos.graphs import QoS
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AuroralError",
+    "Delayed",
+    "Engine",
+    "Network",
+    "NetworkError",
+    "Order",
+    "Ordered",
+    "Progress",
+    "Punctuated",
+    "QoS",
+    "RunError",
+    "StateError",
+    "UsageError",
+    "Window",
+    "function",
+]
+
+
+def __getattr__(name: str) -> object:
+    # Engine needs Spark; networks and tests without it start faster.
+    if name == "Engine":
+        from auroral.engine import Engine
+
+        return Engine
+    raise AttributeError(f"module 'auroral' has no attribute {name!r}")

@@ -1,0 +1,55 @@
+"""Computed fields of windows: SQL aggregates and user window functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from auroral.boxes.function import Function
+from auroral.errors import NetworkError
+from auroral.network.box import Scope
+from auroral.network.types import Field, Schema
+from auroral.sql.aggregates import analyze_aggregate
+
+WINDOW_METHODS = ("init", "incr", "final")
+
+
+def computed_fields(
+    compute: Mapping[str, str | Function], schema: Schema, scope: Scope
+) -> list[Field]:
+    """The fields that aggregates and window functions make."""
+    fields = []
+    for name, how in compute.items():
+        try:
+            if isinstance(how, Function):
+                _require_window_function(how, scope)
+                fields.append(Field(name, how.type(scope.directory)))
+            else:
+                found = analyze_aggregate(how, schema, resolver=scope.resolver)
+                fields.append(Field(name, found.type))
+        except NetworkError as error:
+            raise error.at(f"key compute.{name}") from None
+    return fields
+
+
+def computed_reads(
+    compute: Mapping[str, str | Function], schema: Schema, scope: Scope
+) -> frozenset[str]:
+    """The fields they read; a window function without `args` reads all."""
+    names: set[str] = set()
+    for how in compute.values():
+        if isinstance(how, Function):
+            names.update(schema.field(n).name for n in how.args or schema.names)
+        else:
+            names.update(analyze_aggregate(how, schema, resolver=scope.resolver).fields)
+    return frozenset(names)
+
+
+def _require_window_function(how: Function, scope: Scope) -> None:
+    cls = how.load(scope.directory)
+    missing = [method for method in WINDOW_METHODS if not callable(getattr(cls, method, None))]
+    if missing:
+        raise NetworkError(
+            "BAD_FUNCTION",
+            f"the window function {how.label} needs init, incr and final;"
+            f" {', '.join(missing)} missing",
+        )

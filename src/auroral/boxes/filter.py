@@ -1,0 +1,60 @@
+"""Filter: keep tuples that satisfy a predicate, or route them by the first that holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from pydantic import StrictStr
+
+from auroral.boxes.predicate import predicate
+from auroral.errors import NetworkError
+from auroral.network.box import OneInput, Scope, register
+from auroral.network.types import Schema
+from auroral.progress.propagation import ArcProgress, passed
+
+REST = "rest"
+
+
+@register
+class Filter(OneInput):
+    """Route each tuple to the first predicate that holds; NULL counts as false [1 §5.2.1.1].
+
+    With `where`, tuples that satisfy it leave on the arc named like the box and the others on
+    `box.rest`: of pos = 29, 30, 31 and `pos >= 30`, 30 and 31 leave, 29 rests. With `routes`,
+    each name is a port.
+    """
+
+    kind: ClassVar[str] = "filter"
+    executable: ClassVar[bool] = True
+
+    box: Literal["filter"] = "filter"
+    where: StrictStr | None = None
+    routes: dict[str, StrictStr] | None = None
+
+    def model_post_init(self, _context: Any) -> None:
+        if (self.where is None) == (self.routes is None):
+            raise NetworkError("BAD_PARAMETER", "a filter takes either where or routes")
+        for name in self.routes or {}:
+            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name == REST:
+                raise NetworkError("BAD_NAME", f"{name!r} cannot name a route")
+        if self.routes == {}:
+            raise NetworkError("BAD_PARAMETER", "routes needs at least one predicate")
+
+    @property
+    def predicates(self) -> dict[str, str]:
+        """Port to predicate, in order of precedence."""
+        return {"": self.where} if self.where is not None else dict(self.routes or {})
+
+    def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
+        for port, text in self.predicates.items():
+            predicate(text, inputs[0], scope, f"route {port}" if port else "where")
+        return dict.fromkeys((*self.predicates, REST), inputs[0])
+
+    def reads(self, inputs: Sequence[Schema], scope: Scope) -> tuple[frozenset[str], ...]:
+        found = [predicate(p, inputs[0], scope, "where") for p in self.predicates.values()]
+        return (frozenset(name for expression in found for name in expression.fields),)
+
+    def progress(self, inputs: Sequence[ArcProgress]) -> ArcProgress:
+        return passed(inputs[0])

@@ -1,0 +1,116 @@
+"""Python functions in place of expressions, vectorised over Arrow."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import StrictStr, field_serializer
+
+from auroral.errors import NetworkError, known
+from auroral.network.declarations import Declaration
+from auroral.network.types import Schema, Type
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def function(returns: str, *args: str) -> Callable[[F], F]:
+    """Declare what a Python function returns and, unless its parameters say so, the fields it takes.
+
+    >>> @function("double")
+    ... def half(value):
+    ...     return pc.divide(value, 2.0)
+    >>> half.returns
+    'double'
+    """
+
+    def declare(target: F) -> F:
+        Type.parse(returns)
+        target.returns = returns  # type: ignore[attr-defined]
+        if args:
+            target.args = args  # type: ignore[attr-defined]
+        return target
+
+    return declare
+
+
+class Function(Declaration):
+    """`udf: module:name` called with one Arrow array per argument, giving one Arrow array."""
+
+    udf: StrictStr | Callable[..., Any]
+    args: tuple[StrictStr, ...] | None = None
+    returns: StrictStr | None = None
+
+    @field_serializer("udf")
+    def _name(self, udf: Any) -> str:
+        if isinstance(udf, str):
+            return udf
+        name = f"{udf.__module__}:{udf.__qualname__}"
+        if udf.__module__ == "__main__" or "<" in name:
+            raise NetworkError(
+                "CANNOT_SAVE",
+                f"the function {udf.__qualname__} cannot be named in a file",
+                hint="define it at the top of an importable module",
+            )
+        return name
+
+    @property
+    def label(self) -> str:
+        return self.udf if isinstance(self.udf, str) else self.udf.__qualname__
+
+    def load(self, directory: Path | None = None) -> Callable[..., Any]:
+        """The function itself; `directory` is searched besides the module path."""
+        return self.udf if callable(self.udf) else load_named(self.udf, directory)
+
+    def arguments(self, schema: Schema, directory: Path | None = None) -> tuple[str, ...]:
+        """The fields it is called with."""
+        target = self.load(directory)
+        names = self.args or getattr(target, "args", None) or _parameters(target, self.label)
+        return tuple(schema.field(name).name for name in names)
+
+    def type(self, directory: Path | None = None) -> Type:
+        returns = self.returns or getattr(self.load(directory), "returns", None)
+        if not isinstance(returns, str):
+            raise NetworkError(
+                "MISSING_KEY",
+                f"{self.label}: its type is not known",
+                hint="add returns: type beside udf, or decorate it with @auroral.function(type)",
+            )
+        return Type.parse(returns)
+
+
+def load_named(name: str, directory: Path | None = None) -> Callable[..., Any]:
+    """Import `module:function`."""
+    module_name, colon, attribute = name.partition(":")
+    if not colon or not module_name or not attribute:
+        raise NetworkError("BAD_FUNCTION", f"expected module:function, found {name!r}")
+    if directory is not None and str(directory) not in sys.path:
+        sys.path.append(str(directory))
+    try:
+        target: Any = importlib.import_module(module_name)
+    except Exception as error:
+        raise NetworkError(
+            "BAD_FUNCTION",
+            f"cannot import {module_name} for {name}: {type(error).__name__}: {error}",
+        ) from None
+    for part in attribute.split("."):
+        if not hasattr(target, part):
+            public = [n for n in vars(target) if not n.startswith("_")]
+            raise NetworkError("BAD_FUNCTION", f"{module_name} has no {attribute}; {known(public)}")
+        target = getattr(target, part)
+    if not callable(target):
+        raise NetworkError("BAD_FUNCTION", f"{name} is not callable")
+    return target  # type: ignore[no-any-return]
+
+
+def _parameters(target: Callable[..., Any], label: str) -> tuple[str, ...]:
+    parameters = inspect.signature(target).parameters.values()
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        raise NetworkError(
+            "MISSING_KEY", f"{label}: its arguments are not known", hint="add args: [fields]"
+        )
+    return tuple(p.name for p in parameters)

@@ -1,0 +1,105 @@
+"""Map: a generalised projection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from pydantic import StrictStr, field_validator
+
+from auroral.boxes.function import Function
+from auroral.boxes.predicate import expression
+from auroral.errors import NetworkError
+from auroral.network.box import OneInput, Scope, register
+from auroral.network.types import Field, Schema
+from auroral.progress.propagation import ArcProgress, renamed
+from auroral.sql.parser import parse
+from auroral.sql.syntax import Name
+
+
+@register
+class Map(OneInput):
+    """Compute a new tuple from each tuple, by expressions or Python functions [1 §5.2.1.2].
+
+    `keep` names the fields that stay, `"*"` all; a computed field of the same name takes its
+    place. (pos = 7) with keep `"*"` and twice = `pos * 2` gives (pos = 7, twice = 14).
+    """
+
+    kind: ClassVar[str] = "map"
+    executable: ClassVar[bool] = True
+
+    box: Literal["map"] = "map"
+    compute: dict[str, StrictStr | Function] = {}  # noqa: RUF012
+    keep: Literal["*"] | tuple[StrictStr, ...] = ()
+
+    @field_validator("compute", mode="before")
+    @classmethod
+    def _callables(cls, compute: Any) -> Any:
+        if not isinstance(compute, Mapping):
+            return compute
+        return {
+            n: Function(udf=value) if callable(value) else value for n, value in compute.items()
+        }
+
+    def model_post_init(self, _context: Any) -> None:
+        if not self.compute and not self.keep:
+            raise NetworkError("BAD_PARAMETER", "a map needs compute, keep or both")
+
+    def kept(self, schema: Schema) -> tuple[str, ...]:
+        """The fields that pass unchanged."""
+        if self.keep == "*":
+            names = {name.lower() for name in self.compute}
+            return tuple(name for name in schema.names if name.lower() not in names)
+        return tuple(schema.field(name).name for name in self.keep)
+
+    def layout(self, schema: Schema) -> tuple[str, ...]:
+        """The names of the output fields, in order; a computed field takes the place of its like."""
+        computed = {name.lower(): name for name in self.compute}
+        kept = schema.names if self.keep == "*" else self.kept(schema)
+        names = [computed.get(name.lower(), name) for name in kept] if self.keep == "*" else kept
+        return (*names, *(name for name in self.compute if name not in names))
+
+    def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
+        (schema,) = inputs
+        fields = {name: schema.field(name) for name in self.kept(schema)}
+        for name, computed in self.compute.items():
+            if name in fields:
+                raise NetworkError("DUPLICATE_FIELD", f"{name} is both kept and computed")
+            if isinstance(computed, Function):
+                try:
+                    computed.arguments(schema, scope.directory)
+                    fields[name] = Field(name, computed.type(scope.directory))
+                except NetworkError as error:
+                    raise error.at(f"key compute.{name}") from None
+            else:
+                found = expression(computed, schema, scope, f"compute.{name}")
+                fields[name] = Field(name, found.type)
+        return {"": Schema(tuple(fields[name] for name in self.layout(schema)))}
+
+    def reads(self, inputs: Sequence[Schema], scope: Scope) -> tuple[frozenset[str], ...]:
+        (schema,) = inputs
+        names = set(self.kept(schema))
+        for name, computed in self.compute.items():
+            if isinstance(computed, Function):
+                names.update(computed.arguments(schema, scope.directory))
+            else:
+                names.update(expression(computed, schema, scope, f"compute.{name}").fields)
+        return (frozenset(names),)
+
+    def progress(self, inputs: Sequence[ArcProgress]) -> ArcProgress:
+        copies: dict[str, list[str]] = {}
+        computed = {name.lower() for name in self.compute}
+        attributes = {name for mark in inputs[0].items() for name in _names(*mark)}
+        for name in attributes:
+            if (self.keep == "*" and name.lower() not in computed) or name in self.keep:
+                copies.setdefault(name, []).append(name)
+        for name, text in self.compute.items():
+            tree = parse(text) if isinstance(text, str) else None
+            for attribute in attributes:
+                if isinstance(tree, Name) and tree.name.lower() == attribute.lower():
+                    copies.setdefault(attribute, []).append(name)
+        return renamed(inputs[0], copies)
+
+
+def _names(attribute: str, mark: Any) -> tuple[str, ...]:
+    return (attribute, *getattr(mark, "by", ()))

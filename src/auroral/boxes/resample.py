@@ -1,0 +1,50 @@
+"""Resample: align one stream to the tuples of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from pydantic import StrictStr
+
+from auroral.boxes.computed import computed_fields, computed_reads
+from auroral.boxes.function import Function
+from auroral.boxes.order import Order
+from auroral.boxes.window import Length, require_length
+from auroral.network.box import ManyInputs, Scope, register, require_inputs
+from auroral.network.types import Schema
+
+
+@register
+class Resample(ManyInputs):
+    """For each left tuple and right group, compute over the right tuples nearby [1 §5.2.2.4].
+
+    Emits the right's group fields, the left's `on` and the computed fields; nothing for an
+    empty window.
+    """
+
+    kind: ClassVar[str] = "resample"
+
+    box: Literal["resample"] = "resample"
+    left: Order
+    right: Order
+    within: Length
+    compute: dict[str, StrictStr | Function]
+
+    def model_post_init(self, _context: Any) -> None:
+        require_inputs(self, 2)
+
+    def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
+        left, right = inputs
+        on = self.left.type_in(left)
+        self.right.type_in(right)
+        require_length("within", self.within, on)
+        groups = [right.field(name) for name in self.right.by]
+        computed = computed_fields(self.compute, right, scope)
+        emitted = Schema((*groups, left.field(self.left.on), *computed))
+        return {"": emitted, "left_late": left, "right_late": right}
+
+    def reads(self, inputs: Sequence[Schema], scope: Scope) -> tuple[frozenset[str], ...]:
+        left, right = inputs
+        computed = computed_reads(self.compute, right, scope)
+        return (self.left.attributes(left), self.right.attributes(right) | computed)

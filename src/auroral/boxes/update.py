@@ -1,0 +1,41 @@
+"""Update: an UPDATE, INSERT or DELETE per tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from pydantic import StrictStr
+
+from auroral.boxes.predicate import expression
+from auroral.network.box import OneInput, Scope, register
+from auroral.network.types import Field, Schema
+from auroral.sql.statements import parameters_of, require_update
+
+
+@register
+class Update(OneInput):
+    """Change a table for each tuple in order of arrival and emit the report [4 §4.1]."""
+
+    kind: ClassVar[str] = "update"
+
+    box: Literal["update"] = "update"
+    sql: StrictStr
+    report: dict[str, StrictStr]
+
+    def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
+        (schema,) = inputs
+        self.reads(inputs, scope)
+        require_update(self.sql, scope.tables)
+        fields = [
+            Field(name, expression(text, schema, scope, f"report.{name}").type)
+            for name, text in self.report.items()
+        ]
+        return {"": Schema(tuple(fields))}
+
+    def reads(self, inputs: Sequence[Schema], scope: Scope) -> tuple[frozenset[str], ...]:
+        (schema,) = inputs
+        names = {schema.field(name).name for name in parameters_of(self.sql)}
+        for key, text in self.report.items():
+            names.update(expression(text, schema, scope, f"report.{key}").fields)
+        return (frozenset(names),)

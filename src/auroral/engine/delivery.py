@@ -1,0 +1,143 @@
+"""Delivery: from output logs to sinks and to `dequeue`, each tuple once and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+
+from auroral.errors import UsageError, closest, known
+from auroral.io.sinks.sink import Delivery, Sink
+from auroral.network.check import CheckedNetwork
+from auroral.network.types import HIDDEN
+from auroral.spark.plan import in_order
+from auroral.storage import Change, Store
+
+_MOST_WAITING = 64
+
+
+class Outputs:
+    """The outputs of a network: which arc each reads, and its sink if it has one."""
+
+    def __init__(self, checked: CheckedNetwork, store: Store, arcs: Mapping[str, str]):
+        self._store = store
+        self._arcs = dict(arcs)
+        self._schemas = {name: checked.schema_of(arc).arrow() for name, arc in arcs.items()}
+        self._sinks: dict[str, Sink] = {}
+        self.latest_ts: dict[str, int] = {}
+
+    def bind(self, output: str, sink: Sink) -> None:
+        """Give an output its sink, which goes on where the manifest says."""
+        self.require(output)
+        if output in self._sinks:
+            self._sinks[output].close()
+        sink.open(self._store.manifest.sink(output))
+        self._sinks[output] = sink
+
+    def deliver(self) -> int:
+        """Hand everything new to the sinks; returns the number of tuples."""
+        delivered = 0
+        for output, sink in self._sinks.items():
+            arc = self._arcs[output]
+            for sealed, table in self._batches(output):
+                change = Change(heads={(arc, consumer(output)): sealed})
+                if table.num_rows:
+                    position = sink.write(self._delivery(output, table))
+                    change.sinks = {output: position}
+                    change.counts = {(output, "out"): table.num_rows}
+                    delivered += table.num_rows
+                self._store.commit(change)
+        return delivered
+
+    def dequeue(self, output: str, limit: int | None = None) -> pa.Table:
+        """What came since the last call."""
+        self.require(output)
+        if output in self._sinks:
+            raise UsageError("HAS_SINK", f"the output {output} is delivered to its sink already")
+        parts: list[pa.Table] = []
+        head: int | None = None
+        for sealed, table in self._batches(output):
+            parts.append(table)
+            head = sealed
+            if limit is not None and sum(p.num_rows for p in parts) >= limit:
+                break
+        rows = sum(part.num_rows for part in parts)
+        if head is not None:
+            counts = {(output, "out"): rows}
+            key = (self._arcs[output], consumer(output))
+            self._store.commit(Change(heads={key: head}, counts=counts))
+        schema = self._schemas[output]
+        visible = [_visible(part).cast(schema) for part in parts if part.num_rows]
+        self._note_latest(output, parts)
+        return pa.concat_tables(visible) if visible else schema.empty_table()
+
+    def compact(self) -> None:
+        """Merge small segments of outputs that nobody has read for a while."""
+        for arc in set(self._arcs.values()):
+            if len(self._store.segments(arc)) > _MOST_WAITING:
+                self._store.compact(arc)
+
+    def waiting(self, output: str) -> int:
+        """Tuples not delivered yet."""
+        arc = self._arcs[output]
+        return self._store.rows_since(arc, self._store.head(arc, consumer(output)))
+
+    def delivered(self, output: str) -> bool:
+        """Whether a sink has got everything."""
+        arc = self._arcs[output]
+        return not self._store.segments(arc, self._store.head(arc, consumer(output)))
+
+    def require(self, output: str) -> None:
+        if output not in self._arcs:
+            raise UsageError(
+                "UNKNOWN_OUTPUT",
+                f"there is no output {output}; {known(self._arcs)}",
+                hint=closest(output, self._arcs),
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._arcs)
+
+    def close(self) -> None:
+        for sink in self._sinks.values():
+            sink.close()
+
+    def _batches(self, output: str) -> Iterator[tuple[int, pa.Table]]:
+        """New tuples, step by step, with the moment before which they lie."""
+        arc = self._arcs[output]
+        segments = self._store.segments(arc, self._store.head(arc, consumer(output)))
+        ordered = sorted(segments, key=lambda s: (s.sealed, s.first))
+        for sealed, group in groupby(ordered, key=lambda s: s.sealed):
+            tables = [self._store.table(s) for s in group if s.file]
+            table = in_order(pa.concat_tables(tables)) if tables else _NOTHING
+            yield sealed, table
+
+    def _delivery(self, output: str, table: pa.Table) -> Delivery:
+        self._note_latest(output, [table])
+        visible = _visible(table).cast(self._schemas[output])
+        return Delivery(output, visible, _moment(table, 0), _moment(table, -1))
+
+    def _note_latest(self, output: str, tables: list[pa.Table]) -> None:
+        for table in tables:
+            if table.num_rows:
+                self.latest_ts[output] = table["_ts"][-1].as_py()
+
+
+_NOTHING = pa.table({"_seq": pa.array([], pa.int64()), "_ts": pa.array([], pa.int64())})
+
+
+def consumer(output: str) -> str:
+    """The name of an output among the consumers of a log."""
+    return f"output {output}"
+
+
+def _visible(table: pa.Table) -> pa.Table:
+    return table.drop_columns([name for name in HIDDEN if name in table.column_names])
+
+
+def _moment(table: pa.Table, index: int) -> tuple[int, bytes]:
+    sub: Any = table["_sub"][index].as_py() if "_sub" in table.column_names else b""
+    return table["_seq"][index].as_py(), sub

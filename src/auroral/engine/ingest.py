@@ -1,0 +1,264 @@
+"""Ingest: every arriving tuple gets its moment and a place in its stream's log.
+
+Small batches wait in memory until a train is formed (`seal`), so that a thousand one-tuple
+calls make one segment; with a state directory they are in the journal meanwhile. Large batches
+become segments at once. The ingest lock makes moments dense and logs complete: whoever holds it
+sees every moment before `next_moment` either in a segment or waiting.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from auroral.engine.dead import DeadLetters
+from auroral.engine.plane import group_key
+from auroral.errors import UsageError, closest, known
+from auroral.io.chunk import Chunk
+from auroral.io.interleave import Part
+from auroral.io.rows import RowReader
+from auroral.network.check import CheckedNetwork
+from auroral.progress.values import to_mark
+from auroral.spark.plan import arc_schema
+from auroral.storage import Change, Fresh, Journal, Store
+
+LARGE_ROWS = 20_000
+"""A batch of this size is written as a segment of its own."""
+SEGMENT_ROWS = 1_000_000
+CLOCK_LOG = "clock#"
+"""The log of moments and times that heartbeats are computed from."""
+_CLOCK_SCHEMA = pa.schema([("_seq", pa.int64()), ("_ts", pa.int64())])
+
+Noted = tuple[int, Any, tuple[Any, ...]]
+
+
+class Ingest:
+    """The way into the input logs."""
+
+    def __init__(
+        self,
+        checked: CheckedNetwork,
+        store: Store,
+        dead: DeadLetters,
+        now_us: Callable[[], int],
+        *,
+        with_clock: bool,
+    ):
+        self._store = store
+        self._dead = dead
+        self._now_us = now_us
+        self._with_clock = with_clock
+        self._lock = threading.RLock()
+        self._schemas = {n: s.schema_ for n, s in checked.network.streams.items()}
+        self._arrow = {name: arc_schema(schema) for name, schema in self._schemas.items()}
+        self._scales: dict[str, int] = {}
+        self._readers: dict[str, RowReader] = {}
+        for name, stream in checked.network.streams.items():
+            progress = stream.progress
+            on = progress.on if progress else None
+            self._scales[name] = stream.schema_.field(on).type.scale if on else 0
+            self._readers[name] = RowReader(
+                name, stream.schema_, progress_on=on, by=progress.by if progress else ()
+            )
+        self._waiting: dict[str, list[pa.Table]] = {}
+        self._clock: list[tuple[Any, Any]] = []
+        self.next_moment = store.next_moment
+        self._journal = Journal(store.directory / "journal") if store.durable else None
+        self._replay()
+
+    # ── the ways in ──
+
+    def enqueue(self, stream: str, rows: Any, position: Any | None = None) -> int:
+        """Take a batch from an application; returns how many tuples were accepted.
+
+        With `position` the batch is durable at once together with it, and a batch whose
+        position was taken before is ignored.
+        """
+        reader = self._reader(stream)
+        chunk = reader.read(rows)
+        with self._lock:
+            if position is not None:
+                if self._store.manifest.source(stream) == position:
+                    return 0
+                self._commit(self._placed({stream: chunk}), {stream: position}, chunk.dead)
+            elif chunk.dead or chunk.punctuations or chunk.count >= LARGE_ROWS:
+                self._commit(self._placed({stream: chunk}), {}, chunk.dead)
+            elif chunk.count:
+                self._wait(stream, chunk)
+        return int(chunk.tuples.num_rows)
+
+    def feed(self, parts: Sequence[Part]) -> int:
+        """Take what sources gave, with their positions; returns the accepted rows."""
+        positions = {part.stream: part.chunk.offset for part in parts}
+        dead = [letter for part in parts for letter in part.chunk.dead]
+        with self._lock:
+            base = self.next_moment
+            fresh: list[Fresh] = self._sealed()
+            count = sum(part.chunk.count for part in parts)
+            self.next_moment = base + count
+            for part in parts:
+                table, punctuations = self._table(part.stream, part.chunk, base + part.order)
+                if table.num_rows or punctuations:
+                    fresh.append(Fresh(part.stream, table, self.next_moment, punctuations))
+            if self._with_clock:
+                self._note_parts(parts, base)
+            self._commit([*fresh, *self._clock_segment()], positions, dead)
+        return count
+
+    def tick(self) -> None:
+        """Let the clock pass although nothing arrives: a moment of its own."""
+        with self._lock:
+            fresh = self._sealed()
+            moment = np.array([self.next_moment])
+            self._clock.append((moment, np.array([self._now_us()])))
+            self.next_moment += 1
+            self._commit([*fresh, *self._clock_segment()], {}, ())
+
+    def end(self) -> int:
+        """The moment after everything; nothing can be taken any more."""
+        with self._lock:
+            self.seal()
+            moment = self.next_moment
+            self.next_moment += 1
+            self._store.commit(
+                Change(next_moment=self.next_moment, meta={"ended": str(moment)})
+            )
+            return moment
+
+    def seal(self) -> int:
+        """Make segments of all that waits; returns the moment before which logs are complete."""
+        with self._lock:
+            if self._waiting or self._clock:
+                self._commit([*self._sealed(), *self._clock_segment()], {}, ())
+            return self.next_moment
+
+    @property
+    def waiting(self) -> int:
+        """Tuples that are in no segment yet."""
+        with self._lock:
+            return sum(t.num_rows for tables in self._waiting.values() for t in tables)
+
+    def close(self) -> None:
+        if self._journal:
+            self._journal.close()
+
+    # ── inside; the lock is held ──
+
+    def _reader(self, stream: str) -> RowReader:
+        if stream not in self._readers:
+            raise UsageError(
+                "UNKNOWN_STREAM",
+                f"there is no stream {stream}; {known(self._readers)}",
+                hint=closest(stream, self._readers),
+            )
+        return self._readers[stream]
+
+    def _wait(self, stream: str, chunk: Chunk) -> None:
+        base = self.next_moment
+        moments = np.arange(base, base + chunk.count)
+        table, _ = self._table(stream, chunk, moments)
+        if self._journal:
+            self._journal.append(stream, base, table.combine_chunks().to_batches()[0])
+        self._waiting.setdefault(stream, []).append(table)
+        if self._with_clock:
+            self._note_time(moments, chunk)
+        self.next_moment = base + chunk.count
+
+    def _placed(self, chunks: Mapping[str, Chunk]) -> list[Fresh]:
+        """New segments for whole batches, after what waits."""
+        fresh = self._sealed()
+        for stream, chunk in chunks.items():
+            for start in range(0, chunk.count, SEGMENT_ROWS):
+                part = chunk.slice(start, start + SEGMENT_ROWS)
+                moments = np.arange(self.next_moment, self.next_moment + part.count)
+                table, punctuations = self._table(stream, part, moments)
+                self.next_moment += part.count
+                fresh.append(Fresh(stream, table, self.next_moment, punctuations))
+                if self._with_clock:
+                    self._note_time(moments, part)
+        return [*fresh, *self._clock_segment()]
+
+    def _sealed(self) -> list[Fresh]:
+        """What waits, as segments to be; they are no longer waiting."""
+        fresh = [
+            Fresh(stream, pa.concat_tables(tables).combine_chunks(), self.next_moment)
+            for stream, tables in self._waiting.items()
+        ]
+        self._waiting = {}
+        return fresh
+
+    def _commit(self, fresh: Sequence[Fresh], positions: Mapping[str, Any], dead: Any) -> None:
+        change = Change(
+            fresh=fresh, next_moment=self.next_moment, sources=positions, counts=_summed(fresh)
+        )
+        self._dead.commit(self._store, change, dead)
+        if self._journal:
+            self._journal.clear()
+
+    def _table(
+        self, stream: str, chunk: Chunk, moments: Any
+    ) -> tuple[pa.Table, tuple[Noted, ...]]:
+        """A chunk's tuples with their hidden columns, and its punctuations."""
+        chosen = moments if len(chunk.positions) == chunk.count else moments[chunk.positions]
+        if chunk.at_us is None:
+            times = np.full(len(chosen), self._now_us(), np.int64)
+        else:
+            times = chunk.at_us[chunk.positions]
+        columns = [pa.array(chosen, pa.int64()), pa.array(times), *chunk.tuples.columns]
+        scale = self._scales[stream]
+        punctuations = tuple(
+            (int(moments[p.position]), to_mark(p.value, scale), group_key(p.group))
+            for p in chunk.punctuations
+        )
+        return pa.Table.from_arrays(columns, schema=self._arrow[stream]), punctuations
+
+    def _note_time(self, moments: Any, chunk: Chunk) -> None:
+        if not chunk.count:
+            return
+        if chunk.at_us is None:
+            self._clock.append((moments[:1], np.array([self._now_us()])))
+        else:
+            changed = np.concatenate([[True], chunk.at_us[1:] != chunk.at_us[:-1]])
+            self._clock.append((moments[changed], chunk.at_us[changed]))
+
+    def _note_parts(self, parts: Sequence[Part], base: int) -> None:
+        for part in parts:
+            self._note_time(base + part.order, part.chunk)
+
+    def _clock_segment(self) -> list[Fresh]:
+        if not self._clock:
+            return []
+        moments = np.concatenate([m for m, _ in self._clock])
+        times = np.concatenate([t for _, t in self._clock])
+        order = np.argsort(moments, kind="stable")
+        self._clock = []
+        columns = [pa.array(moments[order], pa.int64()), pa.array(times[order], pa.int64())]
+        table = pa.Table.from_arrays(columns, schema=_CLOCK_SCHEMA)
+        return [Fresh(CLOCK_LOG, table, self.next_moment)]
+
+    def _replay(self) -> None:
+        """After a crash: what was journalled and is in no segment waits again."""
+        if self._journal is None:
+            return
+        for stream, first, batch in self._journal.entries(self._arrow):
+            if first < self._store.next_moment:
+                continue
+            self._waiting.setdefault(stream, []).append(pa.Table.from_batches([batch]))
+            self.next_moment = max(self.next_moment, int(batch.column(0)[-1].as_py()) + 1)
+            if self._with_clock:
+                moments, times = batch.column(0).to_numpy(), batch.column(1).to_numpy()
+                changed = np.concatenate([[True], times[1:] != times[:-1]])
+                self._clock.append((moments[changed], times[changed]))
+
+
+def _summed(fresh: Sequence[Fresh]) -> dict[tuple[str, str], int]:
+    counts: dict[tuple[str, str], int] = {}
+    for batch in fresh:
+        if batch.log != CLOCK_LOG:
+            key = (batch.log, "in")
+            counts[key] = counts.get(key, 0) + batch.table.num_rows
+    return counts

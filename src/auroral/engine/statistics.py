@@ -1,0 +1,122 @@
+"""What can be seen of a running engine."""
+
+from __future__ import annotations
+
+import statistics as st
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from auroral.engine.delivery import Outputs
+from auroral.engine.plane import ProgressPlane
+from auroral.engine.stepper import Stepper
+from auroral.errors import UsageError, closest, known
+from auroral.network.check import CheckedNetwork
+from auroral.network.network import Network
+from auroral.scheduling.superboxes import Superbox
+from auroral.storage import Store
+
+
+def statistics(
+    checked: CheckedNetwork,
+    store: Store,
+    stepper: Stepper,
+    outputs: Outputs,
+    plane: ProgressPlane,
+    superboxes: Sequence[Superbox],
+    now_us: int | None,
+) -> dict[str, Any]:
+    """Counts, times and marks as plain data."""
+    with store.lock:
+        counts = dict(store.counters)
+    progress = plane.shown()
+    streams = {
+        name: {
+            "in": counts.get((name, "in"), 0),
+            "dead": counts.get((name, "dead"), 0),
+            "waiting": _waiting(store, name, superboxes),
+            "progress": progress.get(name, {}),
+        }
+        for name in checked.network.streams
+    }
+    arcs = {
+        name: {"tuples": counts.get((name, "tuples"), 0), "progress": progress.get(name, {})}
+        for name, arc in checked.arcs.items()
+        if arc.producer in checked.network.boxes
+    }
+    boxes = {name: {"dead": counts.get((name, "dead"), 0)} for name in checked.network.boxes}
+    shown = {
+        name: {
+            "out": counts.get((name, "out"), 0),
+            "waiting": outputs.waiting(name),
+            "lag_s": _lag(outputs, name, now_us),
+        }
+        for name in outputs.names
+    }
+    recent = list(stepper.durations_s)
+    steps = sum(value for (entity, _), value in counts.items() if entity == "steps")
+    return {
+        "streams": streams,
+        "arcs": arcs,
+        "boxes": boxes,
+        "outputs": shown,
+        "steps": {
+            "count": steps,
+            "median_s": round(st.median(recent), 6) if recent else None,
+            "last_s": round(recent[-1], 6) if recent else None,
+        },
+        "dead": sum(value for (_, name), value in counts.items() if name == "dead"),
+        "moments": store.next_moment,
+    }
+
+
+def entities(network: Network) -> dict[str, list[str]]:
+    """Names by kind."""
+    return {
+        "streams": list(network.streams),
+        "tables": list(network.tables),
+        "boxes": list(network.boxes),
+        "queries": list(network.queries),
+        "connection_points": list(network.connection_points),
+        "groups": list(network.groups),
+        "outputs": list(network.outputs),
+    }
+
+
+def describe_entity(
+    name: str, checked: CheckedNetwork, stats: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Everything known of a stream, box, arc or output."""
+    network = checked.network
+    found: dict[str, Any] = {"name": name}
+    if name in network.streams:
+        found |= {"kind": "stream", **network.streams[name].document(), **stats["streams"][name]}
+    elif name in network.boxes:
+        box = network.boxes[name]
+        ports = {arc.name: str(arc.schema) for arc in checked.outputs_of(name)}
+        counts = {arc: stats["arcs"][arc] for arc in ports}
+        found |= {"kind": "box", **box.document(), "box": box.kind, "arcs": ports, "stats": counts}
+    elif name in network.tables:
+        found |= {"kind": "table", **network.tables[name].document()}
+    elif name in checked.arcs:
+        arc = checked.arcs[name]
+        found |= {"kind": "arc", "schema": str(arc.schema), **stats["arcs"].get(name, {})}
+    if name in stats["outputs"]:
+        declared = network.outputs[name].document() if name in network.outputs else {}
+        found["output"] = {**declared, **stats["outputs"][name]}
+        found.setdefault("kind", "output")
+    if "kind" not in found:
+        names = [*checked.arcs, *network.tables, *network.outputs]
+        raise UsageError(
+            "UNKNOWN_ENTITY", f"there is no {name}; {known(names)}", hint=closest(name, names)
+        )
+    return found
+
+
+def _waiting(store: Store, stream: str, superboxes: Sequence[Superbox]) -> int:
+    readers = [box.name for box in superboxes if stream in box.sources]
+    return max((store.rows_since(stream, store.head(stream, r)) for r in readers), default=0)
+
+
+def _lag(outputs: Outputs, name: str, now_us: int | None) -> float | None:
+    latest = outputs.latest_ts.get(name)
+    return None if latest is None or now_us is None else round((now_us - latest) / 1e6, 3)

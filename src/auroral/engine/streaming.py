@@ -1,0 +1,95 @@
+"""Spark DataFrames as input: batches, and any `readStream` through `foreachBatch`."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
+
+from auroral.errors import AuroralError, RunError
+from auroral.storage import Store
+
+if TYPE_CHECKING:
+    from auroral.engine.engine import Engine
+
+_SMALL_BYTES = 64 << 20
+_BATCH_ROWS = 1_000_000
+
+
+def rows_of(frame: DataFrame, directory: Path) -> Iterator[pa.Table]:
+    """A DataFrame's rows: at once if it is small, else by way of files that Spark writes."""
+    size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    if size <= _SMALL_BYTES:
+        yield frame.toArrow()
+        return
+    target = directory / f"frame-{uuid.uuid4().hex}"
+    try:
+        frame.write.parquet(str(target))
+        for part in sorted(target.glob("part-*.parquet")):
+            for batch in pq.ParquetFile(part).iter_batches(_BATCH_ROWS):
+                yield pa.Table.from_batches([batch])
+    finally:
+        shutil.rmtree(target, ignore_errors=True)
+
+
+class StreamReader:
+    """A Structured Streaming query whose micro-batches go into an input log, exactly once.
+
+    A micro-batch and its number are committed together; a batch that Spark repeats after a crash
+    is recognised by its number.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        stream: str,
+        frame: DataFrame,
+        store: Store,
+        *,
+        trigger: Mapping[str, Any],
+    ):
+        self._engine = engine
+        self._stream = stream
+        self._store = store
+        self._error: AuroralError | None = None
+        writer = frame.writeStream.foreachBatch(self._take)
+        writer = writer.option("checkpointLocation", str(store.directory / "checkpoints" / stream))
+        if trigger:
+            writer = writer.trigger(**trigger)
+        self.query: StreamingQuery = writer.start()
+
+    def drain(self) -> None:
+        """Wait until everything the source has now is in the log."""
+        if self.query.isActive:
+            self.query.processAllAvailable()
+        self._require_alive()
+
+    def stop(self) -> None:
+        self.query.stop()
+
+    def _require_alive(self) -> None:
+        if self._error:
+            raise self._error
+        failure = self.query.exception()
+        if failure is not None:
+            first = str(failure).strip().splitlines()[0]
+            raise RunError("SOURCE_FAILED", first, where=f"stream {self._stream}")
+
+    def _take(self, batch: DataFrame, number: int) -> None:
+        try:
+            taken = self._store.manifest.source(self._stream)
+            if taken is not None and number <= taken["batch"]:
+                return
+            tables = list(rows_of(batch, self._store.directory))
+            rows = pa.concat_tables(tables) if tables else batch.limit(0).toArrow()
+            self._engine.enqueue(self._stream, rows, position={"batch": number})
+        except AuroralError as error:
+            self._error = error
+            raise

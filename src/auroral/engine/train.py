@@ -1,0 +1,91 @@
+"""Forming a train: from segments waiting in the logs to files for one step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from auroral.scheduling.superboxes import Superbox
+from auroral.scheduling.trains import train_end
+from auroral.spark.runner import TrainFile
+from auroral.storage import Segment, Store
+from auroral.storage.segment import MAX_FILE_BYTES, encode, verify, write_file
+
+_MOST_FILES = 8
+
+
+@dataclass(frozen=True)
+class Train:
+    """Moments `first` up to, not including, `last`; the segments that hold them, by source."""
+
+    superbox: Superbox
+    first: int
+    last: int
+    segments: Mapping[str, tuple[Segment, ...]]
+
+    @property
+    def tuples(self) -> int:
+        """At most so many: segments at its borders may hold more."""
+        return sum(s.rows for held in self.segments.values() for s in held)
+
+
+def next_train(
+    store: Store, superbox: Superbox, complete: int, limit: int, upto: int | None = None
+) -> Train | None:
+    """The train that is due, if any; `upto` repeats a train that was recorded before a crash."""
+    head = min((store.head(source, superbox.name) for source in superbox.sources), default=0)
+    if head >= complete:
+        return None
+    waiting = {source: store.segments(source, head) for source in superbox.sources}
+    last = upto
+    if last is None:
+        every = [segment for held in waiting.values() for segment in held]
+        last = train_end(every, head, complete, limit)
+    chosen = {
+        source: tuple(s for s in held if s.first < last) for source, held in waiting.items()
+    }
+    return Train(superbox, head, last, chosen)
+
+
+def train_files(store: Store, train: Train, directory: Path) -> dict[str, list[TrainFile]]:
+    """The files of a train: whole segments as they are, others cut or put together."""
+    return {
+        source: _source_files(store, source, segments, train, directory)
+        for source, segments in train.segments.items()
+    }
+
+
+def _source_files(
+    store: Store, source: str, segments: Sequence[Segment], train: Train, directory: Path
+) -> list[TrainFile]:
+    files: list[TrainFile] = []
+    small: list[pa.Table] = []
+    held = [segment for segment in segments if segment.file]
+    gather = len(held) > _MOST_FILES
+    for segment in held:
+        whole = train.first <= segment.first and segment.last < train.last
+        path = store.path_of(segment)
+        verify(path, segment, deep=False)
+        if whole and not (gather and segment.bytes < MAX_FILE_BYTES // 4 // len(held)):
+            files.append(TrainFile(path, segment.rows, segment.bytes))
+        else:
+            small.append(cut(store.table(segment), train.first, train.last))
+    rows = sum(table.num_rows for table in small)
+    if rows:
+        path = directory / f"{source}-{train.first}-{train.last}.parquet"
+        size, _ = write_file(path, encode(pa.concat_tables(small)), durable=False)
+        files.append(TrainFile(path, rows, size))
+    return files
+
+
+def cut(table: pa.Table, first: int, last: int) -> pa.Table:
+    """The tuples with first <= moment < last."""
+    moments = table["_seq"].to_numpy()
+    if np.all(moments[1:] >= moments[:-1]):
+        start, stop = np.searchsorted(moments, [first, last])
+        return table.slice(start, stop - start)
+    return table.filter(pa.array((moments >= first) & (moments < last)))

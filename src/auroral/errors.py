@@ -1,0 +1,77 @@
+"""Errors a user can act on: a stable code, where it happened, what was expected, what exists."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class AuroralError(Exception):
+    """A mistake or failure that is reported in words, never as a traceback.
+
+    `code` is stable and upper-case, `where` names file, line, box or path, `hint` the likely fix.
+    """
+
+    exit_code = 1
+
+    def __init__(
+        self, code: str, message: str, *, where: str | None = None, hint: str | None = None
+    ):
+        self.code = code
+        self.message = message
+        self.where = where
+        self.hint = hint
+        super().__init__(code, message)
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{self.code}: {place}{self.message}{hint}"
+
+    def at(self, where: str) -> AuroralError:
+        """The same error with its place put in front of the place it already names."""
+        place = f"{where}, {self.where}" if self.where else where
+        return type(self)(self.code, self.message, where=place, hint=self.hint)
+
+
+class NetworkError(AuroralError):
+    """The network, its file or an expression in it is invalid."""
+
+    exit_code = 2
+
+
+class UsageError(AuroralError):
+    """A command or call was given something it cannot take."""
+
+    exit_code = 2
+
+
+class RunError(AuroralError):
+    """Something failed while data flowed: a disk, a sink, Spark."""
+
+
+class StateError(AuroralError):
+    """A state directory cannot be used: another network's, newer, locked, damaged."""
+
+
+def known(names: Iterable[str]) -> str:
+    """The clause that lists what exists: `there are a, b, c`.
+
+    >>> known(["b", "a"])
+    'there are a, b'
+    >>> known([])
+    'there are none'
+    """
+    ordered = sorted(names)
+    shown = ", ".join(ordered[:20]) + (", …" if len(ordered) > 20 else "")
+    return f"there are {shown}" if ordered else "there are none"
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """A `did you mean` hint, if some existing name is near.
+
+    >>> closest("wher", ["where", "routes"])
+    'did you mean where?'
+    """
+    near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else None

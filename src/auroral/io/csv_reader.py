@@ -1,0 +1,215 @@
+"""CSV files: a header row, then a record per row; SPEC §2."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+
+from auroral.errors import UsageError
+from auroral.io import lexer
+from auroral.io.assemble import Assembler, Place, Records
+from auroral.io.blocks import Block, blocks
+from auroral.io.chunk import ROW_CHARS, Chunk
+from auroral.io.fit import match_columns, misplaced
+from auroral.io.text import Parsed, expected, parse
+from auroral.io.values import Column
+from auroral.network.types import Field, Type
+
+_BOM = b"\xef\xbb\xbf"
+_NESTED = ("array", "map", "struct")
+_SECONDS = Type("double")
+
+
+class CsvReader:
+    """Reads one CSV file; Arrow splits and casts, the exact lexer does what Arrow refuses."""
+
+    def __init__(self, path: str, assembler: Assembler):
+        self.path = path
+        self.assembler = assembler
+        self._names, self._byte, self._line = self._header()
+        self._places = self._match()
+        self.timed = "_at" in self._places
+        self._columns = [
+            (f, Column(f.type) if f.type.name in _NESTED else None) for f in assembler.schema
+        ]
+
+    def start(self) -> Any:
+        return {"byte": self._byte, "line": self._line}
+
+    def chunks(self, base: Any) -> Iterator[Chunk]:
+        for block in blocks(self.path, base["byte"], base["line"], lexer.cut):
+            yield self._chunk(block)
+
+    def arrivals(self) -> Iterator[np.ndarray]:
+        column = self._places["_at"]
+        for block in blocks(self.path, self._byte, self._line, lexer.cut):
+            split = self._split(block, column)
+            texts = split[0] if split else self._split_exactly(block)[0][column]
+            seconds, _ = parse(texts, _SECONDS)
+            yield np.asarray(seconds.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    def _header(self) -> tuple[list[str], int, int]:
+        """The column names, and where the first record starts."""
+        byte, line = 0, 1
+        for block in blocks(self.path, 0, 1, lexer.cut):
+            skip = len(_BOM) if block.byte == 0 and block.data.startswith(_BOM) else 0
+            for record in lexer.records(block.data[skip:]):
+                byte = block.byte + skip + record.after
+                line = block.line + lexer.lines(block.data[skip : skip + record.after])
+                if record.fields != [None]:
+                    return self._decode_header(record), byte, line
+        raise UsageError(
+            "EMPTY_FILE",
+            f"{self.path} is empty; expected a header row with {', '.join(self._due())}",
+            where=self.path,
+        )
+
+    def _decode_header(self, record: lexer.Record) -> list[str]:
+        try:
+            return [(field or b"").decode().strip() for field in record.fields]
+        except UnicodeDecodeError:
+            raise UsageError(
+                "HEADER_MISMATCH", f"the header of {self.path} is not UTF-8", where=self.path
+            ) from None
+
+    def _due(self) -> tuple[str, ...]:
+        return self.assembler.schema.names
+
+    def _match(self) -> dict[str, int]:
+        places = match_columns(self._names, self.assembler.schema)
+        problem = misplaced(self._names, self.assembler.schema, places)
+        if problem:
+            raise UsageError(
+                "HEADER_MISMATCH",
+                f"the header of {self.path} does not fit: {problem}; expected"
+                f" {','.join(self._due())}, found {','.join(self._names)}",
+                where=self.path,
+            )
+        return places
+
+    def _chunk(self, block: Block) -> Chunk:
+        base = {"byte": block.byte, "line": block.line}
+        split = self._split(block)
+        if split is not None:
+            place = _place(self.path, block, lambda: self._split_exactly(block)[2])
+            return self.assembler.chunk(self._records(split, {}), place, base)
+        texts, broken, found = self._split_exactly(block)
+        place = _place(self.path, block, lambda: found)
+        return self.assembler.chunk(self._records(texts, broken), place, base)
+
+    def _split(self, block: Block, only: int | None = None) -> list[pa.Array] | None:
+        """The fields of a block as columns of text, or None if Arrow cannot split it."""
+        if not block.plain:
+            return None
+        names = [str(i) for i in range(len(self._names))]
+        wanted = names if only is None else [str(only)]
+        # At the end of its input Arrow takes an empty field after a quoted one for quoted, too.
+        data = block.data if block.data.endswith((b"\n", b"\r")) else block.data + b"\n"
+        try:
+            table = csv.read_csv(
+                pa.BufferReader(data),
+                read_options=csv.ReadOptions(
+                    use_threads=False, block_size=len(data) + 1, column_names=names
+                ),
+                parse_options=csv.ParseOptions(
+                    newlines_in_values=True, ignore_empty_lines=len(names) > 1
+                ),
+                convert_options=csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    include_columns=wanted,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+        except (pa.ArrowInvalid, pa.ArrowCapacityError):
+            return None
+        return [column.combine_chunks() for column in table.columns]
+
+    def _split_exactly(
+        self, block: Block
+    ) -> tuple[list[pa.Array], dict[int, str], list[lexer.Record]]:
+        """The same, record by record, with the reason for each record that is none."""
+        width = len(self._names)
+        found: list[lexer.Record] = []
+        broken: dict[int, str] = {}
+        rows: list[list[str | None]] = []
+        for record in _lex(block):
+            if record.fields == [None] and width > 1:
+                continue
+            row: list[str | None] = [None] * width
+            why = record.broken
+            if not why and len(record.fields) != width:
+                why = f"expected {width} fields, found {len(record.fields)}"
+            if not why:
+                try:
+                    row = [None if f is None else f.decode() for f in record.fields]
+                except UnicodeDecodeError:
+                    why = "invalid UTF-8"
+            if why:
+                broken[len(found)] = why
+            found.append(record)
+            rows.append(row)
+        columns = zip(*rows, strict=True) if rows else [()] * width
+        return [pa.array(column, pa.string()) for column in columns], broken, found
+
+    def _records(self, texts: list[pa.Array], broken: dict[int, str]) -> Records:
+        parsed = [
+            self._parse(texts[self._places[field.name]], field, nested)
+            for field, nested in self._columns
+        ]
+        records = Records(len(texts[0]), [a for a, _ in parsed], [w for _, w in parsed], broken)
+        if self.timed:
+            records.at, records.at_wrong = parse(texts[self._places["_at"]], _SECONDS)
+        if "_punctuation" in self._places:
+            progress = self.assembler.progress
+            due = progress.type if progress else Type("string")
+            points = texts[self._places["_punctuation"]]
+            records.punctuation, records.punctuation_wrong = parse(points, due)
+        return records
+
+    def _parse(self, texts: pa.Array, field: Field, nested: Column | None) -> Parsed:
+        if nested is None:
+            return parse(texts, field.type)
+        values: list[Any] = []
+        wrong: dict[int, str] = {}
+        for i, text in enumerate(texts.to_pylist()):
+            try:
+                values.append(json.loads(text) if text else None)
+            except (ValueError, RecursionError):
+                values.append(None)
+                wrong[i] = expected(field.type, text)
+        array, misfits = nested.read(values)
+        return array, {**misfits, **wrong}
+
+
+def _lex(block: Block) -> Iterable[lexer.Record]:
+    if block.broken:
+        return [lexer.Record(0, len(block.data), len(block.data), [], block.broken)]
+    return lexer.records(block.data)
+
+
+def _place(path: str, block: Block, records: Callable[[], list[lexer.Record]]) -> Place:
+    """Lines and texts of a block's records, which are counted when the first is asked for."""
+    found = cache(records)
+    seen = [0, 0]
+
+    def line(i: int) -> int:
+        # Bad records are asked for in order: count lines from the one before.
+        start = found()[i].start
+        seen[1] += lexer.lines(block.data[seen[0] : start])
+        seen[0] = start
+        return block.line + seen[1]
+
+    def row(i: int) -> str:
+        record = found()[i]
+        raw = block.data[record.start : min(record.end, record.start + 4 * ROW_CHARS)]
+        return raw.decode(errors="backslashreplace")
+
+    return Place(path, line, row)

@@ -1,0 +1,141 @@
+"""A file as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from auroral.errors import UsageError
+from auroral.io.assemble import Assembler
+from auroral.io.chunk import Chunk
+from auroral.io.csv_reader import CsvReader
+from auroral.io.jsonl_reader import JsonlReader
+from auroral.io.parquet_reader import ParquetReader
+from auroral.io.reader import Reader, ascending, in_order_of_arrival
+from auroral.io.rows import RowReader
+from auroral.network.types import Schema
+
+CHUNK_ROWS = 65_536
+SUFFIXES = {
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+}
+FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+
+
+def format_of(path: str, format: str | None = None) -> str:
+    """The format named, or the one the suffix tells.
+
+    >>> format_of("a/b.ndjson")
+    'jsonl'
+    """
+    found = format or SUFFIXES.get(Path(path).suffix.lower())
+    if found in FORMATS:
+        return found
+    raise UsageError(
+        "UNKNOWN_FORMAT",
+        f"cannot tell the format of {path}; the formats are {', '.join(FORMATS)}",
+        where=path,
+        hint=f"use a suffix such as {', '.join(SUFFIXES)}",
+    )
+
+
+class FileSource:
+    """The rows of one file: in file order, or in order of `_at` if it has that column.
+
+    A file whose `_at` is not ascending is held in memory as a whole to be sorted.
+    """
+
+    def __init__(
+        self,
+        stream: str,
+        path: str | Path,
+        schema: Schema,
+        *,
+        format: str | None = None,
+        progress_on: str | None = None,
+        by: Sequence[str] = (),
+        chunk_rows: int = CHUNK_ROWS,
+    ):
+        self.stream = stream
+        self.path = str(path)
+        self.schema = schema
+        self.chunk_rows = chunk_rows
+        rows = RowReader(stream, schema, progress_on=progress_on, by=by, place=self.path)
+        kind = format_of(self.path, format)
+        self._reader = self._open(kind, rows.assembler, rows)
+        self._sorted = self._reader.timed and not ascending(self._reader.arrivals())
+        self._chunks: Iterator[Chunk] | None = self._read(self._reader.start(), 0)
+        self._held: Chunk | None = None
+        self._at = 0
+
+    def _open(self, kind: str, assembler: Assembler, rows: RowReader) -> Reader:
+        if kind == "csv":
+            return CsvReader(self.path, assembler)
+        if kind == "jsonl":
+            return JsonlReader(self.path, assembler, rows)
+        return ParquetReader(self.path, rows, self.chunk_rows)
+
+    def poll(self, limit: int) -> Chunk | None:
+        """The next rows; None only when the file is done."""
+        self._fill()
+        if self._held is None:
+            return None
+        start, stop = self._at, self._at + min(limit, self.chunk_rows)
+        if stop >= self._held.count:
+            chunk, self._held, self._at = self._held.slice(start, stop), None, 0
+            return chunk
+        self._at = stop
+        return self._held.slice(start, stop)
+
+    @property
+    def exhausted(self) -> bool:
+        self._fill()
+        return self._held is None
+
+    def seek(self, offset: Any) -> None:
+        base = offset["base"]
+        if (base == "sorted") != self._sorted:
+            raise UsageError(
+                "SOURCE_CHANGED",
+                f"{self.path} is not the file it was: the order of its _at has changed",
+                where=self.path,
+            )
+        self._held, self._at = None, 0
+        self._chunks = self._read(base, offset["skip"])
+
+    def close(self) -> None:
+        self._chunks = self._held = None
+
+    def _fill(self) -> None:
+        if self._held is None and self._chunks is not None:
+            self._held = next(self._chunks, None)
+            if self._held is None:
+                self._chunks = None
+
+    def _read(self, base: Any, skip: int) -> Iterator[Chunk]:
+        """The chunks that hold anything, from the record `skip` after `base`."""
+        if self._sorted:
+            every = self._reader.chunks(self._reader.start())
+            chunks = iter((in_order_of_arrival(every, self.schema.arrow()),))
+        else:
+            chunks = self._reader.chunks(base)
+        last, passed = None, 0
+        for chunk in chunks:
+            if chunk.offsets.base != last:
+                # A block may be cut elsewhere after a restart: count on over its end.
+                last, passed = chunk.offsets.base, 0
+            size = chunk.offsets.end - passed
+            passed = chunk.offsets.end
+            if skip >= size:
+                skip -= size
+                continue
+            if skip:
+                chunk = chunk.after(chunk.offsets.end - size + skip)
+                skip = 0
+            if chunk.count or chunk.dead:
+                yield chunk

@@ -1,0 +1,151 @@
+"""Sources and sinks from what the network file or the command line says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from auroral.errors import UsageError, closest
+from auroral.io.directory import DirectorySource
+from auroral.io.files import SUFFIXES, FileSource
+from auroral.io.iterable import IterableSource
+from auroral.io.rate import RateSource
+from auroral.io.sinks.callback import CallbackSink
+from auroral.io.sinks.console import ConsoleSink
+from auroral.io.sinks.csv import CsvSink
+from auroral.io.sinks.jsonl import JsonlSink
+from auroral.io.sinks.parquet import ParquetSink
+from auroral.io.sinks.sink import Sink
+from auroral.io.source import Source
+from auroral.network.types import Schema
+
+_FILE_OPTIONS = {"path": True, "once": False}
+SOURCES: dict[str, dict[str, bool]] = {
+    "csv": _FILE_OPTIONS,
+    "jsonl": _FILE_OPTIONS,
+    "parquet": _FILE_OPTIONS,
+    "rate": {"rows_per_second": True, "rows": False, "fields": False, "seed": False},
+    "iterable": {"rows": True},
+}
+"""Each format's options, and whether they must be given."""
+SINKS: dict[str, dict[str, bool]] = {
+    "csv": {"path": True, "durable": False},
+    "jsonl": {"path": True, "durable": False},
+    "parquet": {"path": True, "durable": False},
+    "console": {},
+    "callback": {"function": True},
+}
+Spec = str | os.PathLike[str] | Mapping[str, Any]
+
+
+def open_source(
+    stream: str,
+    spec: Spec,
+    schema: Schema,
+    *,
+    progress_on: str | None = None,
+    by: Sequence[str] = (),
+    root: str | Path = ".",
+    **live: Any,
+) -> Source:
+    """The source a spec or a path names; relative paths are below `root`.
+
+    A path given alone is finite, a directory too; in a spec a directory grows unless `once: true`.
+    `live` goes to the rate source (`now`).
+    """
+    where = f"source of {stream}"
+    plain = isinstance(spec, (str, os.PathLike))
+    options = dict(_by_path(spec, where) if isinstance(spec, (str, os.PathLike)) else spec)
+    kind = _check(options, SOURCES, where)
+    if kind == "rate":
+        _number(options, "rows_per_second", where)
+        rate = float(options.pop("rows_per_second"))
+        try:
+            return RateSource(stream, schema, rows_per_s=rate, **options, **live)
+        except UsageError as error:
+            raise error.at(where) from None
+    if kind == "iterable":
+        return IterableSource(stream, options["rows"], schema, progress_on=progress_on, by=by)
+    path = str(Path(root, options["path"]))
+    if os.path.isdir(path) or str(options["path"]).endswith("/"):
+        once = bool(options.get("once", plain))
+        return DirectorySource(
+            stream, path, schema, format=kind, once=once, progress_on=progress_on, by=by
+        )
+    return FileSource(stream, path, schema, format=kind, progress_on=progress_on, by=by)
+
+
+def open_sink(output: str, spec: Spec, schema: Schema, *, root: str | Path = ".") -> Sink:
+    """The sink a spec or a path names; it still has to be opened."""
+    where = f"sink of {output}"
+    options = dict(_by_path(spec, where) if isinstance(spec, (str, os.PathLike)) else spec)
+    kind = _check(options, SINKS, where)
+    if kind == "console":
+        return ConsoleSink()
+    if kind == "callback":
+        return CallbackSink(options["function"])
+    path, durable = Path(root, options["path"]), bool(options.get("durable", False))
+    if kind == "csv":
+        return CsvSink(path, schema, durable=durable)
+    if kind == "jsonl":
+        return JsonlSink(path, durable=durable)
+    return ParquetSink(path, durable=durable)
+
+
+def _by_path(path: str | os.PathLike[str], where: str) -> dict[str, Any]:
+    """The spec of a bare path: its suffix tells the format, or that of the files in it."""
+    text = os.fspath(path)
+    suffix = Path(text).suffix.lower()
+    if suffix not in SUFFIXES and os.path.isdir(text):
+        found = {SUFFIXES.get(Path(name).suffix.lower()) for name in os.listdir(text)} - {None}
+        if len(found) == 1:
+            return {"format": found.pop(), "path": text}
+    if suffix not in SUFFIXES:
+        raise UsageError(
+            "UNKNOWN_FORMAT",
+            f"cannot tell the format of {text}; the suffixes are {', '.join(SUFFIXES)}",
+            where=where,
+        )
+    return {"format": SUFFIXES[suffix], "path": text}
+
+
+def _check(options: dict[str, Any], formats: Mapping[str, dict[str, bool]], where: str) -> str:
+    """Take the format out of a spec whose options are all known and all there."""
+    if "format" not in options and isinstance(options.get("path"), str):
+        options.update(_by_path(options["path"], where))
+    kind = options.pop("format", None)
+    kind = {"json": "jsonl", "ndjson": "jsonl"}.get(kind, kind) if isinstance(kind, str) else kind
+    if not isinstance(kind, str) or kind not in formats:
+        raise UsageError(
+            "UNKNOWN_FORMAT",
+            f"there is no format {kind!r}; the formats are {', '.join(formats)}",
+            where=where,
+            hint=closest(str(kind), formats),
+        )
+    known = formats[kind]
+    for name in options:
+        if name not in known:
+            raise UsageError(
+                "UNKNOWN_OPTION",
+                f"{kind} has no option {name}; its options are {', '.join(known) or 'none'}",
+                where=where,
+                hint=closest(str(name), known),
+            )
+    for name, required in known.items():
+        if required and name not in options:
+            raise UsageError("MISSING_OPTION", f"{kind} needs the option {name}", where=where)
+    if "path" in options and not isinstance(options["path"], (str, os.PathLike)):
+        raise UsageError("BAD_OPTION", f"expected a path, found {options['path']!r}", where=where)
+    for name in ("rows", "seed"):
+        if kind == "rate" and options.get(name) is not None:
+            _number(options, name, where, whole=True)
+    return kind
+
+
+def _number(options: Mapping[str, Any], name: str, where: str, whole: bool = False) -> None:
+    value = options[name]
+    kinds = int if whole else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds):
+        raise UsageError("BAD_OPTION", f"{name}: expected a number, found {value!r}", where=where)

@@ -1,0 +1,120 @@
+"""Arcs as handles: every box is a method of the arc it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from auroral.network.types import Schema
+
+if TYPE_CHECKING:
+    from auroral.network.network import Network
+
+
+@dataclass(frozen=True)
+class Arc:
+    """The stream between two boxes, named after what feeds it."""
+
+    network: Network
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"Arc({self.name!r})"
+
+    @property
+    def schema(self) -> Schema:
+        return self.network.check().schema_of(self.name)
+
+    def port(self, name: str) -> Arc:
+        """Another arc of the same box: `rest`, `late` or a route."""
+        arc = Arc(self.network, f"{self.name}.{name}")
+        self.network.check().schema_of(arc.name)
+        return arc
+
+    @property
+    def rest(self) -> Arc:
+        """What a filter lets past."""
+        return self.port("rest")
+
+    @property
+    def late(self) -> Arc:
+        """What came too late for this box."""
+        return self.port("late")
+
+    def filter(
+        self,
+        where: str | None = None,
+        *,
+        routes: Mapping[str, str] | None = None,
+        name: str | None = None,
+    ) -> Arc:
+        """Keep tuples that satisfy a predicate, or route them by several."""
+        return self._add("filter", name, where=where, routes=dict(routes) if routes else None)
+
+    def map(
+        self, *, keep: str | Sequence[str] = (), name: str | None = None, **compute: Any
+    ) -> Arc:
+        """Compute new fields; `keep="*"` keeps the old ones too."""
+        kept = keep if isinstance(keep, str) else tuple(keep)
+        return self._add("map", name, keep=kept, compute=compute)
+
+    def union(self, *others: Arc, name: str | None = None) -> Arc:
+        """Merge with other arcs of the same schema."""
+        return self.network.union(self, *others, name=name)
+
+    def bsort(self, order: Any, *, name: str | None = None) -> Arc:
+        """Sort within a buffer of slack + 1 tuples."""
+        return self._add("bsort", name, order=order)
+
+    def aggregate(self, order: Any, window: Any, *, name: str | None = None, **compute: Any) -> Arc:
+        """Compute over windows."""
+        return self._add("aggregate", name, order=order, window=window, compute=compute)
+
+    def join(
+        self, other: Arc, on: str | None = None, *, name: str | None = None, **how: Any
+    ) -> Arc:
+        """Pair with tuples of another arc that lie within a band."""
+        return self.network.box("join", name, inputs=(self.name, other.name), on=on, **how)
+
+    def resample(
+        self,
+        other: Arc,
+        *,
+        left: Any,
+        right: Any,
+        within: Any,
+        name: str | None = None,
+        **compute: Any,
+    ) -> Arc:
+        """Compute over the other arc's tuples near each of this one's."""
+        return self.network.box(
+            "resample",
+            name,
+            inputs=(self.name, other.name),
+            left=left,
+            right=right,
+            within=within,
+            compute=compute,
+        )
+
+    def read(self, sql: str, *, name: str | None = None) -> Arc:
+        """Run a SELECT per tuple and emit its rows."""
+        return self._add("read", name, sql=sql)
+
+    def update(self, sql: str, *, name: str | None = None, **report: str) -> Arc:
+        """Run an UPDATE per tuple and emit a report."""
+        return self._add("update", name, sql=sql, report=report)
+
+    def wait_for(self, signal: Arc, match: str, *, timeout: float, name: str | None = None) -> Arc:
+        """Hold each tuple until a signal matches it."""
+        return self.network.box(
+            "wait_for", name, inputs=(self.name, signal.name), match=match, timeout=timeout
+        )
+
+    def _add(self, kind: str, name: str | None, **parameters: Any) -> Arc:
+        given = {key: value for key, value in parameters.items() if value is not None}
+        return self.network.box(kind, name, input=self.name, **given)

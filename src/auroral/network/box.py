@@ -1,0 +1,92 @@
+"""What every box declares, and the register of the boxes there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+from auroral.errors import NetworkError
+from auroral.network.declarations import Declaration
+from auroral.network.types import Schema, Type
+from auroral.progress.propagation import ArcProgress
+
+Resolver = Callable[[str, Schema], Type]
+"""Asks Spark's analyzer for the type of an expression."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a box may look up while it is checked."""
+
+    resolver: Resolver | None = None
+    tables: Mapping[str, Schema] = field(default_factory=dict)
+    directory: Path | None = None
+    """Where modules of Python functions are looked up, besides the module path."""
+
+
+class Box(Declaration):
+    """One operator: its parameters, what it reads, what it makes.
+
+    Ports: `""` is the arc named like the box, others are `box.port`.
+    """
+
+    kind: ClassVar[str]
+    executable: ClassVar[bool] = False
+    """Whether Spark runs it yet; a network with others can be checked but not run."""
+
+    box: str
+
+    def sources(self) -> tuple[str, ...]:
+        """The arcs (or tables) it reads, in order."""
+        raise NotImplementedError
+
+    def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
+        """The schema of each port; raises NetworkError if the inputs do not fit."""
+        raise NotImplementedError
+
+    def reads(self, inputs: Sequence[Schema], scope: Scope) -> tuple[frozenset[str], ...]:
+        """The fields it reads of each input."""
+        raise NotImplementedError
+
+    def progress(self, inputs: Sequence[ArcProgress]) -> ArcProgress:
+        """What its outputs promise, given what its inputs promise."""
+        raise NotImplementedError
+
+
+BOXES: dict[str, type[Box]] = {}
+BoxType = TypeVar("BoxType", bound=type[Box])
+
+
+def register(cls: BoxType) -> BoxType:
+    """Make a box known by its `kind`."""
+    BOXES[cls.kind] = cls
+    return cls
+
+
+class OneInput(Box):
+    """A box with a single input arc."""
+
+    input: str
+
+    def sources(self) -> tuple[str, ...]:
+        return (self.input,)
+
+
+class ManyInputs(Box):
+    """A box with several input arcs in an order that matters."""
+
+    inputs: tuple[str, ...]
+
+    def sources(self) -> tuple[str, ...]:
+        return self.inputs
+
+
+def require_inputs(box: ManyInputs, count: int) -> None:
+    """Refuse any other number of inputs."""
+    if len(box.inputs) != count:
+        raise NetworkError(
+            "BAD_PARAMETER",
+            f"{box.kind} takes {count} inputs, found {len(box.inputs)}: {', '.join(box.inputs)}",
+        )

@@ -1,0 +1,102 @@
+"""How a stream declares its progress: `ordered`, `delay` or `punctuated`, with options."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from auroral.errors import NetworkError
+from auroral.progress.durations import parse_duration_us
+
+Amount = StrictInt | StrictFloat | StrictStr
+
+
+class Heartbeat(BaseModel):
+    """In a lull the mark still advances to (now − lag seconds)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    lag: Annotated[StrictInt | StrictFloat | StrictStr, Field(description="seconds, or text")]
+
+    def lag_us(self) -> int:
+        return lag_us(self.lag)
+
+
+def lag_us(lag: Amount) -> int:
+    if isinstance(lag, str):
+        return parse_duration_us(lag)
+    if lag < 0:
+        raise NetworkError("BAD_PARAMETER", f"heartbeat lag must not be negative, found {lag}")
+    return round(lag * 1_000_000)
+
+
+class Progress(BaseModel):
+    """What a stream promises about one of its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    on: Annotated[StrictStr, Field(description="the field that progresses")]
+    ordered: StrictBool = False
+    delay: Amount | None = None
+    punctuated: StrictBool = False
+    heartbeat: Heartbeat | None = None
+    by: tuple[StrictStr, ...] = ()
+
+    def model_post_init(self, _context: Any) -> None:
+        kinds = [self.ordered, self.delay is not None, self.punctuated]
+        if sum(kinds) != 1:
+            raise NetworkError(
+                "BAD_PARAMETER",
+                f"progress on {self.on} needs exactly one of ordered: true, delay: d,"
+                f" punctuated: true; found {sum(kinds)} of them",
+            )
+        if isinstance(self.delay, int | float) and self.delay < 0:
+            raise NetworkError("BAD_PARAMETER", f"delay must not be negative, found {self.delay}")
+        if self.heartbeat:
+            self.heartbeat.lag_us()
+
+    def delay_in(self, type_name: str) -> Any:
+        """The delay in the units of the progressing field: µs for timestamps, days for dates."""
+        if self.delay is None:
+            return 0
+        if type_name.startswith("timestamp"):
+            if isinstance(self.delay, str):
+                return parse_duration_us(self.delay)
+            return round(self.delay * 1_000_000)
+        if type_name == "date":
+            if isinstance(self.delay, str):
+                return parse_duration_us(self.delay) // 86_400_000_000
+            return int(self.delay)
+        if isinstance(self.delay, str):
+            raise NetworkError(
+                "BAD_PARAMETER",
+                f"delay {self.delay!r} is text, but {self.on} is {type_name}: expected a number",
+            )
+        return Decimal(str(self.delay)) if type_name == "decimal" else self.delay
+
+
+def Ordered(on: str, *, heartbeat: Amount | None = None, by: tuple[str, ...] = ()) -> Progress:  # noqa: N802
+    """Progress on a field that never decreases.
+
+    >>> Ordered("time").ordered
+    True
+    """
+    return Progress(on=on, ordered=True, heartbeat=_heartbeat(heartbeat), by=by)
+
+
+def Delayed(  # noqa: N802
+    on: str, delay: Amount, *, heartbeat: Amount | None = None, by: tuple[str, ...] = ()
+) -> Progress:
+    """Progress on a field that lags the greatest value seen by at most `delay`."""
+    return Progress(on=on, delay=delay, heartbeat=_heartbeat(heartbeat), by=by)
+
+
+def Punctuated(on: str, *, heartbeat: Amount | None = None, by: tuple[str, ...] = ()) -> Progress:  # noqa: N802
+    """Progress on a field for which the data carry punctuations."""
+    return Progress(on=on, punctuated=True, heartbeat=_heartbeat(heartbeat), by=by)
+
+
+def _heartbeat(lag: Amount | None) -> Heartbeat | None:
+    return None if lag is None else Heartbeat(lag=lag)

@@ -1,0 +1,1 @@
+"""What runs next, and together."""

@@ -1,0 +1,38 @@
+"""Map on Spark: expressions as columns, Python functions vectorised over Arrow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from auroral.boxes.function import Function
+from auroral.boxes.map import Map
+from auroral.network.types import Field, Schema
+from auroral.spark.frame import Condition, Frame, Lane
+from auroral.spark.functions import Failures, call
+
+
+
+def lower(
+    box: Map, lane: Lane, frame: Frame, output: Schema, directory: Path | None
+) -> tuple[Lane, list[Failures]]:
+    """The output lane, and the lanes of tuples for which a Python function failed."""
+    given = Schema(tuple(Field(n, frame.type_of(c)) for n, c in lane.columns.items()))
+    columns = {name: lane.columns[name] for name in box.kept(given)}
+    expressions = {
+        name: (text, output.field(name).type)
+        for name, text in box.compute.items()
+        if isinstance(text, str)
+    }
+    made = frame.evaluate(lane, list(expressions.values()))
+    columns |= dict(zip(expressions, made, strict=True))
+    failures: list[Failures] = []
+    good: tuple[Condition, ...] = ()
+    for name, how in box.compute.items():
+        if isinstance(how, Function):
+            value, failed = call(how, lane.where(*good), frame, output.field(name).type, directory)
+            columns[name] = value
+            failures.append(failed)
+            good = (*good, Condition(failed.condition.column, holds=False))
+    ordered = {name: columns[name] for name in output.names}
+    return replace(lane.where(*good), columns=ordered), failures

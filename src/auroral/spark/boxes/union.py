@@ -1,0 +1,27 @@
+"""Union on Spark: the lanes of all inputs, ranked where they can meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from auroral.boxes.union import Union
+from auroral.network.types import Schema
+from auroral.spark.frame import Lane
+
+
+def lower(_box: Union, inputs: Sequence[Sequence[Lane]], output: Schema) -> list[Lane]:
+    """All lanes, their fields renamed to the output's.
+
+    One moment can reach the union by several inputs only if they share a source; then the
+    number of the input goes in front of the lane's rank.
+    """
+    sources = [{lane.source for lane in lanes} for lanes in inputs]
+    shared = {source for group in sources for source in group if sum(source in g for g in sources) > 1}
+    united: list[Lane] = []
+    for number, lanes in enumerate(inputs):
+        for lane in lanes:
+            columns = dict(zip(output.names, lane.columns.values(), strict=True))
+            rank = number.to_bytes(2, "big") + lane.rank if shared else lane.rank
+            united.append(replace(lane, columns=columns, rank=rank))
+    return united

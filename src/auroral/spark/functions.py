@@ -1,0 +1,126 @@
+"""Calling Python functions from a plan: over Arrow, and never failing a train."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
+
+from auroral.boxes.function import Function, load_named
+from auroral.network.types import Field, Schema, Type
+from auroral.spark.frame import Condition, Frame, Lane
+
+_STRING = Type("string")
+_BOOLEAN = Type("boolean")
+
+
+@dataclass(frozen=True)
+class Failures:
+    """The tuples for which a function raised: where, why, and the tuple as JSON."""
+
+    lane: Lane
+    condition: Condition
+    reason: str
+    row: str
+
+
+def call(
+    how: Function, lane: Lane, frame: Frame, returns: Type, directory: Path | None
+) -> tuple[str, Failures]:
+    """The column of results, and the tuples that failed.
+
+    The function sees the lane's rows only; where it raises on a batch it is tried row by row.
+    """
+    fields = tuple(Field(name, frame.type_of(column)) for name, column in lane.columns.items())
+    arguments = how.arguments(Schema(fields), directory)
+    target = how.udf if isinstance(how.udf, str) else how.load()
+    apply = _applier(target, returns.arrow(), str(directory) if directory else None)
+    result = F.arrow_udf(apply, f"struct<value:{returns},error:string>")
+    belongs = F.expr(lane.condition_sql())
+    columns = [F.col(lane.columns[name]) for name in arguments]
+    both = Type("struct", children=(Field("value", returns), Field("error", _STRING)))
+    pair = frame.add(result(belongs, *columns), both)
+    value = frame.add(F.col(f"{pair}.value"), returns)
+    reason = frame.add(F.col(f"{pair}.error"), _STRING)
+    failed = frame.add(F.expr(f"{pair}.error IS NOT NULL"), _BOOLEAN)
+    named = [F.col(column).alias(name) for name, column in lane.columns.items()]
+    row = frame.add(F.when(F.col(failed), F.to_json(F.struct(*named))), _STRING)
+    condition = Condition(failed)
+    return value, Failures(lane.where(condition), condition, reason, row)
+
+
+def _applier(target: Any, returns: pa.DataType, directory: str | None) -> Callable[..., pa.Array]:
+    def apply(belongs: pa.Array, *columns: pa.Array) -> pa.Array:
+        function = target
+        if isinstance(target, str):
+            function = load_named(target, Path(directory) if directory else None)
+        return applied(function, returns, belongs, columns)
+
+    return apply
+
+
+def applied(
+    function: Callable[..., Any],
+    returns: pa.DataType,
+    belongs: pa.Array,
+    columns: tuple[pa.Array, ...],
+) -> pa.Array:
+    """The struct of value and error for each row; rows that do not belong get NULL."""
+    chosen = [column.filter(belongs) for column in columns]
+    count = belongs.true_count
+    values, errors = pa.nulls(count, returns), pa.nulls(count, pa.string())
+    if count:
+        try:
+            values = _called(function, returns, chosen, count)
+        except Exception:
+            values, errors = _one_by_one(function, returns, chosen, count)
+    if count < len(belongs):
+        positions = _positions(belongs)
+        values, errors = values.take(positions), errors.take(positions)
+    return pa.StructArray.from_arrays([values, errors], ["value", "error"])
+
+
+def _positions(belongs: pa.Array) -> pa.Array:
+    """For each row its place among those that belong, or NULL."""
+    import numpy as np
+
+    mask = belongs.to_numpy(zero_copy_only=False)
+    return pa.array(np.cumsum(mask) - 1, mask=~mask)
+
+
+def _called(
+    function: Callable[..., Any], returns: pa.DataType, columns: list[pa.Array], count: int
+) -> pa.Array:
+    result = function(*columns)
+    if isinstance(result, pa.ChunkedArray):
+        result = result.combine_chunks()
+    if not isinstance(result, pa.Array):
+        result = pa.array(result)
+    if len(result) != count:
+        raise ValueError(f"expected {count} values, the function returned {len(result)}")
+    return result if result.type == returns else result.cast(returns)
+
+
+def _one_by_one(
+    function: Callable[..., Any], returns: pa.DataType, columns: list[pa.Array], count: int
+) -> tuple[pa.Array, pa.Array]:
+    values: list[pa.Array] = []
+    errors: list[str | None] = []
+    for row in range(count):
+        try:
+            values.append(_called(function, returns, [c.slice(row, 1) for c in columns], 1))
+            errors.append(None)
+        except Exception as error:
+            values.append(pa.nulls(1, returns))
+            errors.append(f"{type(error).__name__}: {error}"[:500])
+    return pa.concat_arrays(values), pa.array(errors, pa.string())
+
+
+def failed_row(text: str) -> str:
+    """The failed tuple as it is shown in a dead letter."""
+    return json.dumps(json.loads(text), ensure_ascii=False) if text else ""

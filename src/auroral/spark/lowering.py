@@ -1,0 +1,66 @@
+"""From boxes to lanes: each box's physical form, chosen by its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from auroral.boxes import Filter, Map, Union
+from auroral.errors import UsageError
+from auroral.network.box import Box
+from auroral.network.check import CheckedNetwork
+from auroral.scheduling.superboxes import Superbox
+from auroral.spark.boxes import filter as filter_box
+from auroral.spark.boxes import map as map_box
+from auroral.spark.boxes import union as union_box
+from auroral.spark.frame import Frame, Lane
+from auroral.spark.functions import Failures
+
+
+@dataclass
+class Lanes:
+    """The lanes of every arc of a superbox, and the failures of its Python functions by box."""
+
+    arcs: dict[str, list[Lane]] = field(default_factory=dict)
+    failures: list[tuple[str, Failures]] = field(default_factory=list)
+
+
+def lower(checked: CheckedNetwork, superbox: Superbox, frames: Mapping[str, Frame]) -> Lanes:
+    """Lower the boxes of a superbox onto the frames of its sources.
+
+    A source without tuples in this train has no frame and so no lanes: it costs nothing.
+    """
+    lanes = Lanes({source: [frame.lane] for source, frame in frames.items()})
+    for name in superbox.boxes:
+        _lower_box(checked, name, checked.network.boxes[name], frames, lanes)
+    return lanes
+
+
+def _lower_box(
+    checked: CheckedNetwork, name: str, box: Box, frames: Mapping[str, Frame], lanes: Lanes
+) -> None:
+    inputs = [lanes.arcs.get(arc.name, []) for arc in checked.inputs_of(name)]
+    if isinstance(box, Filter):
+        for lane in inputs[0]:
+            for port, routed in filter_box.lower(box, lane, frames[lane.source]).items():
+                lanes.arcs.setdefault(f"{name}.{port}" if port else name, []).append(routed)
+    elif isinstance(box, Map):
+        output = checked.arcs[name].schema
+        for lane in inputs[0]:
+            frame = frames[lane.source]
+            mapped, failed = map_box.lower(box, lane, frame, output, checked.network.directory)
+            lanes.arcs.setdefault(name, []).append(mapped)
+            lanes.failures += [(name, failure) for failure in failed]
+    elif isinstance(box, Union):
+        lanes.arcs[name] = union_box.lower(box, inputs, checked.arcs[name].schema)
+    else:
+        raise not_executable(name, box)
+
+
+def not_executable(name: str, box: Box) -> UsageError:
+    """The named refusal of boxes that can be declared but not run yet."""
+    return UsageError(
+        "BOX_NOT_EXECUTABLE",
+        f"this version checks {box.kind} boxes but does not run them yet",
+        where=f"box {name}",
+    )

@@ -1,0 +1,221 @@
+"""A compiled superbox: one DataFrame over given files, and how to take its result apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from auroral.network.check import CheckedNetwork
+from auroral.network.types import Schema, Type
+from auroral.scheduling.superboxes import Superbox
+from auroral.spark.analysis import spark_schema
+from auroral.spark.counting import Counting, plan_counts
+from auroral.spark.frame import HIDDEN_COLUMNS, Frame, Lane
+from auroral.spark.functions import Failures
+from auroral.spark.lowering import lower
+
+_BITS = 62
+SUB = pa.binary()
+
+
+@dataclass(frozen=True)
+class Strand:
+    """One lane in the result: which bit marks its rows, which columns are its fields."""
+
+    bit: int
+    columns: tuple[str, ...]
+    rank: bytes
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A superbox over given files: run `data`, then `split` what it gives."""
+
+    data: DataFrame
+    strands: Mapping[str, tuple[Strand, ...]]
+    failures: tuple[tuple[str, Strand], ...]
+    schemas: Mapping[str, Schema]
+    bits: int
+    counting: Counting
+
+    def split(self, result: pa.Table) -> dict[str, pa.Table]:
+        """The tuples of each terminal arc, in order, with their hidden columns."""
+        return {
+            arc: in_order(self._arc(result, strands, self.schemas[arc]))
+            for arc, strands in self.strands.items()
+        }
+
+    def failed(self, result: pa.Table) -> list[tuple[str, str, str]]:
+        """(box, reason, tuple as JSON) of tuples on which a Python function failed."""
+        found: list[tuple[str, str, str]] = []
+        for box, strand in self.failures:
+            rows = result.filter(self._marked(result, strand)).sort_by("_seq")
+            reasons, texts = (rows[column].to_pylist() for column in strand.columns)
+            found += [(box, r, t) for r, t in zip(reasons, texts, strict=True)]
+        return found
+
+    def arc_frame(self, arc: str) -> DataFrame:
+        """The tuples of one terminal arc as a DataFrame, for Spark to write."""
+        schema = self.schemas[arc]
+        ranked = any(strand.rank for strand in self.strands[arc])
+        parts = []
+        for strand in self.strands[arc]:
+            rows = self.data
+            if self.bits > 1:
+                mask, bit = f"_mask{strand.bit // _BITS}", 1 << strand.bit % _BITS
+                rows = rows.where(f"({mask} & {bit}L) != 0")
+            names = zip(strand.columns, schema.names, strict=True)
+            sub = [F.expr(f"X'{strand.rank.hex()}'").alias("_sub")] if ranked else []
+            fields = [F.col(column).alias(name) for column, name in names]
+            parts.append(rows.select(*HIDDEN_COLUMNS, *sub, *fields))
+        return reduce(DataFrame.unionAll, parts)
+
+    def _arc(self, result: pa.Table, strands: Sequence[Strand], schema: Schema) -> pa.Table:
+        ranked = any(strand.rank for strand in strands)
+        parts = []
+        for strand in strands:
+            rows = result if self.bits == 1 else result.filter(self._marked(result, strand))
+            columns = [rows[name] for name in (*HIDDEN_COLUMNS, *strand.columns)]
+            if ranked:
+                columns.insert(2, pa.repeat(pa.scalar(strand.rank, SUB), rows.num_rows))
+            parts.append(pa.Table.from_arrays(columns, names=list(arc_schema(schema, ranked).names)))
+        table = pa.concat_tables(parts)
+        wanted = arc_schema(schema, ranked)
+        return table if table.schema == wanted else table.cast(wanted)
+
+    def _marked(self, result: pa.Table, strand: Strand) -> pa.ChunkedArray:
+        mask = result[f"_mask{strand.bit // _BITS}"]
+        bit = pa.scalar(1 << strand.bit % _BITS, pa.int64())
+        return pc.not_equal(pc.bit_wise_and(mask, bit), pa.scalar(0, pa.int64()))
+
+
+def arc_schema(schema: Schema, ranked: bool = False) -> pa.Schema:
+    """The Arrow schema of an arc's log: hidden columns first."""
+    hidden = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.int64())]
+    hidden += [pa.field("_sub", SUB)] if ranked else []
+    return pa.schema([*hidden, *schema.arrow()])
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """Sort by (`_seq`, `_sub`) unless it is so already."""
+    moments = table["_seq"].to_numpy()
+    if "_sub" in table.column_names:
+        return table.sort_by([("_seq", "ascending"), ("_sub", "ascending")])
+    if np.all(moments[1:] >= moments[:-1]):
+        return table
+    return table.sort_by("_seq")
+
+
+def compile_plan(
+    session: SparkSession,
+    checked: CheckedNetwork,
+    superbox: Superbox,
+    files: Mapping[str, Sequence[str]],
+    sub_of_source: Mapping[str, bool] | None = None,
+) -> Plan:
+    """Compile a superbox over the files of each source that has tuples."""
+    assert not any((sub_of_source or {}).values()), "sources with _sub come with stateful boxes"
+    frames = {
+        source: Frame(source, _scan(session, checked.arcs[source].schema, paths), schema)
+        for source, paths in files.items()
+        for schema in [checked.arcs[source].schema]
+    }
+    lanes = lower(checked, superbox, frames)
+    wanted = [(arc, lane) for arc in superbox.terminals for lane in lanes.arcs.get(arc, [])]
+    wanted_failures = [(box, _failure_lane(failure)) for box, failure in lanes.failures]
+    everything = [lane for _, lane in (*wanted, *wanted_failures)]
+    slots = _Slots(frames)
+    bits = {id(lane): bit for bit, lane in enumerate(everything)}
+    strands: dict[str, tuple[Strand, ...]] = {}
+    for arc, lane in wanted:
+        strand = Strand(bits[id(lane)], slots.take(lane), lane.rank)
+        strands[arc] = (*strands.get(arc, ()), strand)
+    failures = tuple(
+        (box, Strand(bits[id(lane)], slots.take(lane), b"")) for box, lane in wanted_failures
+    )
+    counting = plan_counts(superbox, checked, lanes.arcs)
+    masks = -(-len(everything) // _BITS) if len(everything) > 1 else 0
+    parts = []
+    for source, frame in frames.items():
+        own = [(bits[id(lane)], lane) for lane in everything if lane.source == source]
+        if own:
+            parts.append(_result(frame, own, slots, masks, counting.observe(frame, source)))
+    return Plan(
+        reduce(DataFrame.unionAll, parts),
+        strands,
+        failures,
+        {arc: checked.arcs[arc].schema for arc in superbox.terminals},
+        len(everything),
+        counting,
+    )
+
+
+def _scan(session: SparkSession, schema: Schema, paths: Sequence[str]) -> DataFrame:
+    reader = session.read.schema(_with_hidden(schema))
+    return reader.parquet(*paths)
+
+
+def _with_hidden(schema: Schema) -> str:
+    fields = spark_schema(schema)
+    names = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in fields)
+    return f"_seq bigint, _ts bigint, {names}"
+
+
+def _failure_lane(failure: Failures) -> Lane:
+    return replace(failure.lane, columns={"reason": failure.reason, "row": failure.row})
+
+
+def _result(
+    frame: Frame, own: list[tuple[int, Lane]], slots: _Slots, masks: int, data: DataFrame
+) -> DataFrame:
+    """The rows of a frame that belong to some lane, marked with which."""
+    conditions = [lane.condition_sql() for _, lane in own]
+    if "true" not in conditions:
+        data = data.where(" OR ".join(f"({c})" for c in dict.fromkeys(conditions)))
+    marks = []
+    for number in range(masks):
+        terms = [
+            f"CASE WHEN {lane.condition_sql()} THEN {1 << bit % _BITS}L ELSE 0L END"
+            for bit, lane in own
+            if bit // _BITS == number
+        ]
+        marks.append(F.expr(" + ".join(terms) or "0L").alias(f"_mask{number}"))
+    return data.select(*HIDDEN_COLUMNS, *marks, *slots.columns(frame))
+
+
+class _Slots:
+    """Result columns shared by all frames: each frame puts its columns into slots of their type."""
+
+    def __init__(self, frames: Mapping[str, Frame]):
+        self._frames = frames
+        self._types: list[Type] = []
+        self._taken: dict[str, dict[str, int]] = {source: {} for source in frames}
+
+    def take(self, lane: Lane) -> tuple[str, ...]:
+        return tuple(f"s{self._slot(lane.source, column)}" for column in lane.columns.values())
+
+    def _slot(self, source: str, column: str) -> int:
+        taken = self._taken[source]
+        if column not in taken:
+            type = self._frames[source].type_of(column)
+            used = set(taken.values())
+            free = (n for n, t in enumerate(self._types) if t == type and n not in used)
+            slot = next(free, len(self._types))
+            if slot == len(self._types):
+                self._types.append(type)
+            taken[column] = slot
+        return taken[column]
+
+    def columns(self, frame: Frame) -> list[object]:
+        held = {slot: column for column, slot in self._taken[frame.source].items()}
+        return [
+            (F.col(held[n]) if n in held else F.lit(None).cast(str(type))).alias(f"s{n}")
+            for n, type in enumerate(self._types)
+        ]

@@ -1,0 +1,167 @@
+"""The step runner: a superbox over one train is one Spark job."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from auroral.errors import RunError
+from auroral.network.check import CheckedNetwork
+from auroral.scheduling.superboxes import Superbox
+from auroral.spark.plan import Plan, arc_schema, compile_plan
+from auroral.spark.session import is_local, step_session
+from auroral.spark.slots import Slots, slot_count
+from auroral.storage.segment import MAX_FILE_BYTES
+
+_MOST_PLANS = 32
+
+
+@dataclass(frozen=True)
+class TrainFile:
+    """One Parquet file of a train."""
+
+    path: Path
+    rows: int
+    bytes: int
+
+
+@dataclass
+class StepResult:
+    """What a step made: tables that came through the driver, or directories Spark wrote."""
+
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+    written: dict[str, Path] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    failed: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+@dataclass
+class _Compiled:
+    plan: Plan
+    slots: Slots | None
+
+
+class Runner:
+    """Runs steps; keeps compiled plans. `reuse_plans=False` compiles anew for each step."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        checked: CheckedNetwork,
+        directory: Path,
+        *,
+        reuse_plans: bool | None = None,
+    ):
+        self.session = step_session(session)
+        self.checked = checked
+        self._directory = directory
+        self._reuse = is_local(session) if reuse_plans is None else reuse_plans
+        self._plans: OrderedDict[tuple[Any, ...], _Compiled] = OrderedDict()
+        self._numbered = 0
+
+    def run(
+        self, superbox: Superbox, train: Mapping[str, Sequence[TrainFile]], *, through_driver: bool
+    ) -> StepResult:
+        """Run a superbox over a train; sources without tuples are left out of the plan."""
+        train = {source: files for source, files in train.items() if files}
+        if not train:
+            return StepResult()
+        compiled = self._compiled(superbox, train)
+        if compiled.slots:
+            compiled.slots.link({s: [file.path for file in files] for s, files in train.items()})
+        result = StepResult()
+        try:
+            if through_driver:
+                self._collect(compiled.plan, result)
+            else:
+                self._write(compiled.plan, result)
+        except (PySparkException, Py4JError, pa.ArrowException) as error:
+            raise RunError("SPARK_FAILED", _first_line(error), where=superbox.name) from error
+        rows = {source: sum(file.rows for file in files) for source, files in train.items()}
+        if through_driver:
+            self._require_all_read(compiled.plan, sum(rows.values()), superbox)
+            self._count(compiled.plan, rows, result)
+        return result
+
+    def compile(self, superbox: Superbox, files: Mapping[str, Sequence[str]]) -> Plan:
+        """Compile a superbox over files, without running it."""
+        return compile_plan(self.session, self.checked, superbox, files)
+
+    def _compiled(self, superbox: Superbox, train: Mapping[str, Sequence[TrainFile]]) -> _Compiled:
+        counts = {source: slot_count(len(files)) for source, files in train.items()}
+        fits = all(f.bytes <= MAX_FILE_BYTES for files in train.values() for f in files)
+        if not self._reuse or not fits or None in counts.values():
+            paths = {s: [str(file.path) for file in files] for s, files in train.items()}
+            return _Compiled(self.compile(superbox, paths), None)
+        key = (superbox.name, tuple(counts.items()))
+        if key in self._plans:
+            self._plans.move_to_end(key)
+            return self._plans[key]
+        self._numbered += 1
+        schemas = {source: arc_schema(self.checked.arcs[source].schema) for source in train}
+        wanted = {source: count for source, count in counts.items() if count}
+        slots = Slots(self._directory / f"plan-{self._numbered}", wanted, schemas)
+        compiled = _Compiled(self.compile(superbox, slots.files), slots)
+        # Plan now, while the slots still have the length they are planned at.
+        compiled.plan.data._jdf.queryExecution().toRdd()
+        self._plans[key] = compiled
+        if len(self._plans) > _MOST_PLANS:
+            self._plans.popitem(last=False)
+        return compiled
+
+    def _collect(self, plan: Plan, result: StepResult) -> None:
+        table = plan.data.toArrow()
+        result.tables = plan.split(table)
+        result.failed = plan.failed(table)
+
+    def _write(self, plan: Plan, result: StepResult) -> None:
+        for arc in plan.strands:
+            self._numbered += 1
+            target = self._directory / f"written-{self._numbered}"
+            frame = plan.arc_frame(arc)
+            width = 16 + 16 * len(frame.columns)
+            per_file = max(MAX_FILE_BYTES // 2 // width, 1)
+            writer = frame.write.option("maxRecordsPerFile", per_file)
+            writer.option("compression", "uncompressed").parquet(str(target))
+            result.written[arc] = target
+
+    def _count(self, plan: Plan, rows: Mapping[str, int], result: StepResult) -> None:
+        observed: dict[tuple[str, str], int] = {}
+        if plan.counting.observed:
+            metrics = plan.data._jdf.queryExecution().observedMetrics()
+            for source, keys in plan.counting.observed.items():
+                name = f"counts_{source}"
+                if metrics.contains(name):
+                    row = metrics.apply(name)
+                    for index, key in enumerate(keys):
+                        observed[source, key] = int(row.getLong(index))
+        for arc, needs in plan.counting.keys.items():
+            whole = sum(rows.get(source, 0) for source in plan.counting.whole[arc])
+            result.counts[arc] = whole + sum(observed.get(need, 0) for need in needs)
+        result.counts |= {arc: table.num_rows for arc, table in result.tables.items()}
+
+    def _require_all_read(self, plan: Plan, expected: int, superbox: Superbox) -> None:
+        """Spark must have read as many tuples as the manifest says there are."""
+        leaves = plan.data._jdf.queryExecution().executedPlan().collectLeaves()
+        scans = [leaves.apply(n) for n in range(leaves.size())]
+        read = sum(int(s.metrics().apply("numOutputRows").value()) for s in scans)
+        if read != expected:
+            raise RunError(
+                "TUPLES_MISSING",
+                f"Spark read {read} tuples of a train of {expected}",
+                where=superbox.name,
+                hint="a segment was changed from outside",
+            )
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__

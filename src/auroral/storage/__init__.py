@@ -1,0 +1,8 @@
+"""Segment logs, cursors, retention, compaction and the manifest."""
+
+from auroral.storage.journal import Journal
+from auroral.storage.manifest import Manifest
+from auroral.storage.segment import Segment
+from auroral.storage.store import Change, Fresh, Store, opened
+
+__all__ = ["Change", "Fresh", "Journal", "Manifest", "Segment", "Store", "opened"]

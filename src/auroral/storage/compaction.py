@@ -1,0 +1,29 @@
+"""Which segments of a log to merge (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from auroral.storage.segment import MAX_FILE_BYTES, Segment
+
+SMALL_ROWS = 65_536
+FAN_IN = 32
+"""A log is left alone until it has this many small segments in a row."""
+
+
+def runs_to_merge(log: Sequence[Segment]) -> list[list[Segment]]:
+    """Runs of neighbouring small segments, each run to become one segment.
+
+    Merging waits for FAN_IN neighbours, so a tuple is rewritten O(log n) times at most.
+    """
+    runs: list[list[Segment]] = []
+    run: list[Segment] = []
+    for segment in log:
+        size = sum(s.bytes for s in run) + segment.bytes
+        if segment.rows >= SMALL_ROWS or size > MAX_FILE_BYTES // 2 or segment.file is None:
+            runs.append(run)
+            run = [] if segment.rows >= SMALL_ROWS or segment.file is None else [segment]
+        else:
+            run.append(segment)
+    runs.append(run)
+    return [run for run in runs if len(run) >= FAN_IN]

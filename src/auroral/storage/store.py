@@ -1,0 +1,411 @@
+"""The store: a directory of segment logs with their manifest.
+
+Everything the engine must remember is a log: an input, an output, later a window's history.
+A log is a list of segments in order of moments with one cursor per consumer: `head` is the
+first moment it has not processed, `tail` the oldest it still needs. What is before every tail
+is deleted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+import threading
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from auroral.errors import StateError
+from auroral.storage.compaction import runs_to_merge
+from auroral.storage.manifest import FORMAT, Manifest
+from auroral.storage.segment import (
+    MAX_FILE_BYTES,
+    Segment,
+    checksum,
+    disk_errors,
+    encode,
+    read,
+    verify,
+    write_file,
+)
+
+SPLIT_ROWS = 100_000
+"""Larger batches are written as several files at once, one per core, to be read so too."""
+_CACHE_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """New tuples of a log, not yet written: hidden columns first, in order of arrival."""
+
+    log: str
+    table: pa.Table
+    sealed: int
+    punctuations: tuple[tuple[int, Any, tuple[Any, ...]], ...] = ()
+
+
+@dataclass
+class Change:
+    """What one transaction makes true."""
+
+    fresh: Sequence[Fresh] = ()
+    written: Sequence[Segment] = ()
+    next_moment: int | None = None
+    heads: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    progress: Mapping[str, Any] = field(default_factory=dict)
+    sources: Mapping[str, Any] = field(default_factory=dict)
+    sinks: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    meta: Mapping[str, str] = field(default_factory=dict)
+    finished_step: int | None = None
+
+
+class Store:
+    """A state directory, or a temporary one that is removed at the end.
+
+    `fault` is called with the name of each point at which a crash is survivable; tests raise
+    there.
+    """
+
+    def __init__(
+        self,
+        directory: Path | str | None = None,
+        *,
+        cores: int = 2,
+        fault: Callable[[str], None] = lambda _point: None,
+    ):
+        self.durable = directory is not None
+        self.fault = fault
+        self._cores = cores
+        self.lock = threading.RLock()
+        self._lock_file: IO[str] | None = None
+        self.directory = self._prepare(directory)
+        self.segments_directory = self.directory / "segments"
+        try:
+            self.manifest = Manifest(self.directory / "manifest.db")
+            self._require_format()
+            self._load()
+        except BaseException:
+            self._unlock()
+            raise
+        self._writers = ThreadPoolExecutor(cores, thread_name_prefix="auroral-segments")
+        self._cache: OrderedDict[str, pa.Table] = OrderedDict()
+        self._cached_bytes = 0
+
+    # ── opening and closing ──
+
+    def _prepare(self, directory: Path | str | None) -> Path:
+        if directory is None:
+            path = Path(tempfile.mkdtemp(prefix="auroral-"))
+        else:
+            path = Path(directory).absolute()
+            with disk_errors(path):
+                path.mkdir(parents=True, exist_ok=True)
+            self._lock(path)
+        with disk_errors(path):
+            (path / "segments").mkdir(exist_ok=True)
+        return path
+
+    def _lock(self, path: Path) -> None:
+        with disk_errors(path):
+            self._lock_file = (path / "lock").open("a+")
+        try:
+            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock_file.seek(0)
+            owner = self._lock_file.read().strip()
+            self._lock_file.close()
+            self._lock_file = None
+            raise StateError(
+                "STATE_IN_USE",
+                f"another run uses this state directory{f' (process {owner})' if owner else ''}",
+                where=str(path),
+                hint="wait for it to end, or choose another directory",
+            ) from None
+        self._lock_file.seek(0)
+        self._lock_file.truncate()
+        self._lock_file.write(str(os.getpid()))
+        self._lock_file.flush()
+
+    def _unlock(self) -> None:
+        if self._lock_file:
+            self._lock_file.close()
+            self._lock_file = None
+
+    def _require_format(self) -> None:
+        found = self.manifest.meta("format")
+        if found is None:
+            with self.manifest.transaction():
+                self.manifest.set_meta("format", str(FORMAT))
+                self.manifest.set_meta("next_moment", "0")
+        elif int(found) > FORMAT:
+            raise StateError(
+                "STATE_TOO_NEW",
+                f"the state directory has format {found}, this version reads up to {FORMAT}",
+                where=str(self.directory),
+                hint="use the version that wrote it, or a newer one",
+            )
+
+    def _load(self) -> None:
+        self._logs: dict[str, list[Segment]] = {}
+        for segment in self.manifest.segments():
+            self._logs.setdefault(segment.log, []).append(segment)
+            if segment.file:
+                verify(self.path_of(segment), segment, deep=True)
+        self._cursors = self.manifest.cursors()
+        self.counters = self.manifest.counters()
+        self.next_moment = int(self.manifest.meta("next_moment") or 0)
+        known = {s.file for log in self._logs.values() for s in log}
+        for path in self.segments_directory.iterdir():
+            if path.name not in known:
+                path.unlink()
+        self._file_number = 1 + max((int(name.split("-")[0]) for name in known if name), default=0)
+
+    def close(self) -> None:
+        """Release the directory; a temporary one is removed."""
+        self._writers.shutdown()
+        with self.lock:
+            self.manifest.close()
+            self._unlock()
+            if not self.durable:
+                shutil.rmtree(self.directory, ignore_errors=True)
+
+    def bind_network(self, document: Mapping[str, Any]) -> None:
+        """Make the directory this network's, or refuse another's."""
+        text = json.dumps(document, sort_keys=True)
+        found = self.manifest.meta("network")
+        if found is None:
+            with self.manifest.transaction():
+                self.manifest.set_meta("network", text)
+        elif found != text:
+            other = json.loads(found)
+            raise StateError(
+                "STATE_OF_OTHER_NETWORK",
+                f"the state directory belongs to {_difference(other, document)}",
+                where=str(self.directory),
+                hint="use the network it was made with, or another directory",
+            )
+
+    # ── reading ──
+
+    def path_of(self, segment: Segment) -> Path:
+        assert segment.file
+        return self.segments_directory / segment.file
+
+    def segments(self, log: str, since: int = 0) -> list[Segment]:
+        """The segments of a log that reach moment `since` or later."""
+        with self.lock:
+            return [s for s in self._logs.get(log, ()) if s.last >= since]
+
+    def head(self, log: str, consumer: str) -> int:
+        return self._cursors.get((log, consumer), (0, 0))[0]
+
+    def table(self, segment: Segment, columns: list[str] | None = None) -> pa.Table:
+        """A segment's tuples, from memory if they were written just now."""
+        assert segment.file
+        cached = self._cache.get(segment.file)
+        if cached is not None:
+            return cached.select(columns) if columns else cached
+        return read(self.path_of(segment), segment, columns)
+
+    def rows_since(self, log: str, moment: int) -> int:
+        """Tuples at or after a moment; exact at segment borders."""
+        with self.lock:
+            return sum(s.rows for s in self._logs.get(log, ()) if s.first >= moment)
+
+    # ── writing ──
+
+    def new_path(self, first: int, last: int) -> Path:
+        """A name for a new segment file."""
+        with self.lock:
+            number = self._file_number
+            self._file_number += 1
+        return self.segments_directory / f"{number}-{first}-{last}.parquet"
+
+    def adopt(self, log: str, path: Path, sealed: int) -> list[Segment]:
+        """Take over Parquet files that Spark wrote into a directory, one segment each."""
+        segments = []
+        for part in sorted(path.glob("part-*.parquet")):
+            metadata = pq.read_metadata(part)
+            if metadata.num_rows == 0:
+                continue
+            moments = pq.read_table(part, columns=["_seq"])["_seq"].to_numpy()
+            first, last = int(moments.min()), int(moments.max())
+            target = self.new_path(first, last)
+            size, crc = part.stat().st_size, checksum(part)
+            with disk_errors(target):
+                part.rename(target)
+            segments.append(
+                Segment(0, log, target.name, metadata.num_rows, size, crc, first, last, sealed)
+            )
+        shutil.rmtree(path, ignore_errors=True)
+        return sorted(segments, key=lambda s: s.first)
+
+    def write(self, fresh: Sequence[Fresh]) -> list[Segment]:
+        """Write new tuples to files, several at once; nothing is registered yet."""
+        pieces = [piece for batch in fresh for piece in self._pieces(batch)]
+        if len(pieces) == 1:
+            return [self._write_piece(pieces[0])]
+        return list(self._writers.map(self._write_piece, pieces))
+
+    def _pieces(self, batch: Fresh) -> Iterator[Fresh]:
+        rows = batch.table.num_rows
+        parts = 1 if rows < SPLIT_ROWS else self._cores
+        parts = max(parts, -(-2 * batch.table.nbytes // MAX_FILE_BYTES))
+        size = max(-(-rows // parts), 1)
+        for start in range(0, max(rows, 1), size):
+            piece = batch.table.slice(start, size)
+            yield Fresh(batch.log, piece, batch.sealed, batch.punctuations if start == 0 else ())
+
+    def _write_piece(self, piece: Fresh) -> Segment:
+        at = [moment for moment, _, _ in piece.punctuations]
+        rows = piece.table.num_rows
+        if rows:
+            moments = piece.table["_seq"].to_numpy()
+            at += [int(moments.min()), int(moments.max())]
+        first, last = min(at), max(at)
+        if not rows:
+            punctuations = piece.punctuations
+            return Segment(0, piece.log, None, 0, 0, 0, first, last, piece.sealed, punctuations)
+        path = self.new_path(first, last)
+        size, crc = write_file(path, encode(piece.table), durable=self.durable)
+        self._remember(path.name, piece.table)
+        return Segment(
+            0, piece.log, path.name, rows, size, crc, first, last, piece.sealed, piece.punctuations
+        )
+
+    def _remember(self, file: str, table: pa.Table) -> None:
+        with self.lock:
+            self._cache[file] = table
+            self._cached_bytes += table.nbytes
+            while self._cached_bytes > _CACHE_BYTES:
+                self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
+
+    def _forget(self, file: str) -> None:
+        table = self._cache.pop(file, None)
+        if table is not None:
+            self._cached_bytes -= table.nbytes
+
+    def commit(self, change: Change) -> None:
+        """Write new tuples, then make everything of a change true in one transaction."""
+        written = [*change.written, *(self.write(change.fresh) if change.fresh else ())]
+        self.fault("written")
+        with self.lock:
+            with self.manifest.transaction():
+                registered = [replace(s, id=self.manifest.add_segment(s)) for s in written]
+                for (log, consumer), head in change.heads.items():
+                    self.manifest.set_cursor(log, consumer, head, head)
+                for name, state in change.progress.items():
+                    self.manifest.set_progress(name, state)
+                for stream, position in change.sources.items():
+                    self.manifest.set_source(stream, position)
+                for output, position in change.sinks.items():
+                    self.manifest.set_sink(output, position)
+                for (entity, name), more in change.counts.items():
+                    self.manifest.count(entity, name, more)
+                for key, value in change.meta.items():
+                    self.manifest.set_meta(key, value)
+                if change.next_moment is not None:
+                    self.manifest.set_meta("next_moment", str(change.next_moment))
+                if change.finished_step is not None:
+                    self.manifest.remove_step(change.finished_step)
+                self.fault("before-commit")
+            self._apply(change, registered)
+        self.fault("committed")
+
+    def _apply(self, change: Change, registered: Sequence[Segment]) -> None:
+        for segment in registered:
+            log = self._logs.setdefault(segment.log, [])
+            log.insert(bisect_left(log, segment.first, key=lambda s: s.first), segment)
+        for (log_name, consumer), head in change.heads.items():
+            self._cursors[log_name, consumer] = (head, head)
+        for key, more in change.counts.items():
+            self.counters[key] = self.counters.get(key, 0) + more
+        if change.next_moment is not None:
+            self.next_moment = change.next_moment
+        for log_name in {log for log, _ in change.heads}:
+            self._retire(log_name)
+
+    def record_step(self, superbox: str, first: int, last: int) -> int:
+        """Note a step before it runs."""
+        with self.lock, self.manifest.transaction():
+            step = self.manifest.add_step(superbox, first, last)
+        self.fault("recorded")
+        return step
+
+    # ── retention and compaction ──
+
+    def _retire(self, log_name: str) -> None:
+        """Delete what is before every tail."""
+        tails = [tail for (log, _), (_, tail) in self._cursors.items() if log == log_name]
+        log = self._logs.get(log_name, [])
+        oldest = min(tails, default=0)
+        old = [segment for segment in log if segment.last < oldest]
+        if old:
+            self._replace(log_name, old, [])
+
+    def compact(self, log_name: str) -> int:
+        """Merge neighbouring small segments of a log; returns how many went."""
+        with self.lock:
+            runs = runs_to_merge(self._logs.get(log_name, []))
+        merged = 0
+        for run in runs:
+            table = pa.concat_tables([self.table(segment) for segment in run])
+            moments = table["_seq"].to_numpy()
+            if not np.all(moments[1:] >= moments[:-1]):
+                keys = ["_seq", *(["_sub"] if "_sub" in table.column_names else [])]
+                table = table.sort_by([(key, "ascending") for key in keys])
+            punctuations = tuple(p for segment in run for p in segment.punctuations)
+            piece = Fresh(log_name, table, max(s.sealed for s in run), punctuations)
+            segment = self._write_piece(piece)
+            with self.lock:
+                current = self._logs.get(log_name, [])
+                if all(old in current for old in run):
+                    self._replace(log_name, run, [segment])
+                    merged += len(run) - 1
+        return merged
+
+    def _replace(self, log_name: str, old: Sequence[Segment], new: Sequence[Segment]) -> None:
+        with self.manifest.transaction():
+            self.manifest.remove_segments([segment.id for segment in old])
+            registered = [replace(s, id=self.manifest.add_segment(s)) for s in new]
+        gone = {segment.id for segment in old}
+        kept = [s for s in self._logs[log_name] if s.id not in gone]
+        self._logs[log_name] = sorted([*kept, *registered], key=lambda s: s.first)
+        for segment in old:
+            if segment.file:
+                self._forget(segment.file)
+                self.path_of(segment).unlink(missing_ok=True)
+
+
+def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    if found.get("network") != wanted.get("network"):
+        return f"the network {found.get('network')}, not {wanted.get('network')}"
+    changed = []
+    for section in sorted({*found, *wanted} - {"network"}):
+        before, after = found.get(section, {}), wanted.get(section, {})
+        names = {*before, *after} if isinstance(before, dict) and isinstance(after, dict) else set()
+        changed += [f"{section}.{n}" for n in sorted(names) if before.get(n) != after.get(n)]
+    return f"another version of {found.get('network')}: {', '.join(changed)} differ"
+
+
+@contextmanager
+def opened(directory: Path | str | None = None, **options: Any) -> Iterator[Store]:
+    """A store for the length of a block."""
+    store = Store(directory, **options)
+    try:
+        yield store
+    finally:
+        store.close()
