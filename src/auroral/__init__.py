@@ -5,11 +5,24 @@ from auroral.boxes.function import function
 from auroral.boxes.order import Order
 from auroral.boxes.window import Window
 from auroral.errors import AuroralError, NetworkError, RunError, StateError, UsageError
+from auroral.network import check
 from auroral.network.network import Network
+from auroral.network.types import Schema, Type
 from auroral.progress.declaration import Delayed, Ordered, Progress, Punctuated
 from auroral.qos.graphs import QoS
 
 __version__ = "0.1.0"
+
+
+def _ask_spark(text: str, schema: Schema) -> Type:
+    """The type of an expression that only Spark can tell; starts Spark if need be."""
+    from auroral.spark.analysis import spark_resolver
+    from auroral.spark.session import start_session
+
+    return spark_resolver(start_session(for_analysis=True))(text, schema)
+
+
+check.fallback_resolver = _ask_spark
 
 __all__ = [
     "AuroralError",
@@ -23,6 +36,7 @@ __all__ = [
     "Punctuated",
     "QoS",
     "RunError",
+    "Schema",
     "StateError",
     "UsageError",
     "Window",

@@ -121,7 +121,7 @@ def test_rate_is_a_function_of_the_row() -> None:
     "spec", [{"cycle": 0}, {"cyle": 1}, 5, {"normal": 3}, {"choice": "ab"}, {}]
 )
 def test_bad_generators(spec: Any) -> None:
-    with pytest.raises(UsageError, match="BAD_GENERATOR.*n"):
+    with pytest.raises(UsageError, match=r"BAD_GENERATOR.*n"):
         RateSource("s", N, rows_per_s=1, fields={"n": spec})
 
 
@@ -148,7 +148,8 @@ def test_iterable() -> None:
     done: list[int] = []
     for chunk in chunks:
         done += chunk.tuples.column("n").to_pylist()
-        again, rest = IterableSource("s", rows, N), []
+        again = IterableSource("s", rows, N)
+        rest: list[int] = []
         again.seek(chunk.offset)
         while not again.exhausted:
             more = again.poll(3)

@@ -258,6 +258,21 @@ class Engine:
                 self._store.commit(Change(progress=saved))
 
     @property
+    def idle(self) -> bool:
+        """Whether all sources have ended and everything is processed and delivered."""
+        self._require_running()
+        return self._feeder.exhausted and self._reached(self._ingest.next_moment)
+
+    def wait(self, timeout_s: float) -> None:
+        """Sleep until something happened, at most so long."""
+        if not self._background:
+            self._work()
+            return
+        with self._changed:
+            self._changed.wait(timeout_s)
+        self._require_running()
+
+    @property
     def ended(self) -> bool:
         """Whether the input was declared to have ended, now or in an earlier run."""
         return self._store.manifest.meta("ended") is not None
@@ -353,7 +368,7 @@ class Engine:
 
     def _reached(self, moment: int) -> bool:
         fed = self._feeder.exhausted if self._feeder.finite else True
-        done = fed and self._stepper.done_before() >= max(moment, self._ingest.next_moment if fed else 0)
+        done = fed and self._stepper.done_before() >= moment
         return done and all(self._outputs.delivered(name) for name in self._sinks)
 
     def _heartbeat_due(self) -> bool:

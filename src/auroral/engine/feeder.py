@@ -13,6 +13,8 @@ from auroral.io.source import Source
 if TYPE_CHECKING:
     from auroral.engine.engine import Engine
 
+ALL_SOURCES = "all sources"
+"""The name under which the manifest keeps how far the sources were read."""
 _POLL_S = 0.05
 _BACKLOG_TRAINS = 4
 _MOST_ROWS = 250_000
@@ -25,23 +27,20 @@ class Feeder:
         self._engine = engine
         self._limit = min(train, _MOST_ROWS)
         self._backlog = _BACKLOG_TRAINS * train
-        for source in sources:
-            position = engine._store.manifest.source(source.stream)
-            if position is not None:
-                source.seek(position)
         self._sources = list(sources)
         self._interleaver = Interleaver(self._sources) if sources else None
+        position = engine._store.manifest.source(ALL_SOURCES)
+        if self._interleaver and position is not None:
+            self._interleaver.seek(position)
+        self.exhausted = self._interleaver is None
+        """Set by whoever pulls; sources are not to be asked from other threads."""
         self._thread: threading.Thread | None = None
         self._stopped = threading.Event()
 
     @property
-    def exhausted(self) -> bool:
-        return self._interleaver is None or self._interleaver.exhausted
-
-    @property
     def finite(self) -> bool:
         """Whether all sources end by themselves."""
-        return all(getattr(source, "finite", True) for source in self._sources)
+        return all(source.finite for source in self._sources)
 
     def start(self) -> None:
         if self._interleaver is not None:
@@ -57,11 +56,13 @@ class Feeder:
 
     def pull(self) -> bool:
         """Take one train's rows; False if there was nothing."""
-        if self._interleaver is None or self._interleaver.exhausted:
+        if self._interleaver is None or self.exhausted:
             return False
         parts = self._interleaver.next(self._limit)
         if parts:
-            self._engine._ingest.feed(parts)
+            self._engine._ingest.feed(parts, {ALL_SOURCES: self._interleaver.offset})
+        else:
+            self.exhausted = self._interleaver.exhausted
         return bool(parts)
 
     def _loop(self) -> None:

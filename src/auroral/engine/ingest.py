@@ -91,9 +91,8 @@ class Ingest:
                 self._wait(stream, chunk)
         return int(chunk.tuples.num_rows)
 
-    def feed(self, parts: Sequence[Part]) -> int:
+    def feed(self, parts: Sequence[Part], positions: Mapping[str, Any]) -> int:
         """Take what sources gave, with their positions; returns the accepted rows."""
-        positions = {part.stream: part.chunk.offset for part in parts}
         dead = [letter for part in parts for letter in part.chunk.dead]
         with self._lock:
             base = self.next_moment

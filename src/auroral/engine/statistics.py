@@ -64,6 +64,7 @@ def statistics(
             "median_s": round(st.median(recent), 6) if recent else None,
             "last_s": round(recent[-1], 6) if recent else None,
         },
+        "late": sum(value for (_, name), value in counts.items() if name == "late"),
         "dead": sum(value for (_, name), value in counts.items() if name == "dead"),
         "moments": store.next_moment,
     }

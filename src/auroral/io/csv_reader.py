@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -97,7 +97,7 @@ class CsvReader:
         base = {"byte": block.byte, "line": block.line}
         split = self._split(block)
         if split is not None:
-            place = _place(self.path, block, lambda: self._split_exactly(block)[2])
+            place = _place(self.path, block, lambda: list(self._lex(block)))
             return self.assembler.chunk(self._records(split, {}), place, base)
         texts, broken, found = self._split_exactly(block)
         place = _place(self.path, block, lambda: found)
@@ -140,9 +140,7 @@ class CsvReader:
         found: list[lexer.Record] = []
         broken: dict[int, str] = {}
         rows: list[list[str | None]] = []
-        for record in _lex(block):
-            if record.fields == [None] and width > 1:
-                continue
+        for record in self._lex(block):
             row: list[str | None] = [None] * width
             why = record.broken
             if not why and len(record.fields) != width:
@@ -158,6 +156,15 @@ class CsvReader:
             rows.append(row)
         columns = zip(*rows, strict=True) if rows else [()] * width
         return [pa.array(column, pa.string()) for column in columns], broken, found
+
+    def _lex(self, block: Block) -> Iterator[lexer.Record]:
+        """The block's records; a blank line is one only if there is a single column."""
+        if block.broken:
+            yield lexer.Record(0, len(block.data), len(block.data), [], block.broken)
+            return
+        for record in lexer.records(block.data):
+            if record.fields != [None] or len(self._names) == 1:
+                yield record
 
     def _records(self, texts: list[pa.Array], broken: dict[int, str]) -> Records:
         parsed = [
@@ -187,12 +194,6 @@ class CsvReader:
                 wrong[i] = expected(field.type, text)
         array, misfits = nested.read(values)
         return array, {**misfits, **wrong}
-
-
-def _lex(block: Block) -> Iterable[lexer.Record]:
-    if block.broken:
-        return [lexer.Record(0, len(block.data), len(block.data), [], block.broken)]
-    return lexer.records(block.data)
 
 
 def _place(path: str, block: Block, records: Callable[[], list[lexer.Record]]) -> Place:

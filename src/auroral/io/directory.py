@@ -60,6 +60,10 @@ class DirectorySource:
         return None
 
     @property
+    def finite(self) -> bool:
+        return self.once
+
+    @property
     def exhausted(self) -> bool:
         return self.once and not self._advance()
 

@@ -93,6 +93,10 @@ class FileSource:
         return self._held.slice(start, stop)
 
     @property
+    def finite(self) -> bool:
+        return True
+
+    @property
     def exhausted(self) -> bool:
         self._fill()
         return self._held is None

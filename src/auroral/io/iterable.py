@@ -48,6 +48,10 @@ class IterableSource:
         return chunk
 
     @property
+    def finite(self) -> bool:
+        return True
+
+    @property
     def exhausted(self) -> bool:
         return self._done and self._held is None
 

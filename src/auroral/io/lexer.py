@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ _FIELD_END = re.compile(rb",|\r\n|\n|\r")
 UNCLOSED = "a quoted field is never closed"
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One record of a block: bytes `start` to `end` without the line end, the next at `after`."""
 
     start: int

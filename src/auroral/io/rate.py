@@ -76,6 +76,10 @@ class RateSource:
         return chunk
 
     @property
+    def finite(self) -> bool:
+        return self.rows is not None
+
+    @property
     def exhausted(self) -> bool:
         return self.rows is not None and self._taken >= self.rows
 

@@ -19,6 +19,10 @@ class Source(Protocol):
         """
 
     @property
+    def finite(self) -> bool:
+        """Whether it ends by itself."""
+
+    @property
     def exhausted(self) -> bool:
         """Whether nothing will ever come again."""
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from auroral.network.types import Type
+from auroral.network.types import FRACTIONAL, INTEGRAL, Type
 
 Parsed = tuple[pa.Array, dict[int, str]]
 """The column, NULL where a value does not fit; and for each such value why not."""
@@ -21,6 +21,14 @@ Parsed = tuple[pa.Array, dict[int, str]]
 Cast = Callable[[pa.Array], pa.Array]
 FOUND_CHARS = 60
 ZONED = r"[T ]\d.*(Z|[+-]\d\d(:?\d\d)?)$"
+_NUMBER = r"(?i)^[+-]?([0-9.]+(e[+-]?[0-9]+)?|nan|inf|infinity)$"
+# No value of another shape can be cast, so that many bad values need not be tried one by one.
+_SHAPES = {
+    **dict.fromkeys(INTEGRAL, r"^-?[0-9]+$"),
+    **dict.fromkeys((*FRACTIONAL, "decimal"), _NUMBER),
+    **dict.fromkeys(("date", "timestamp", "timestamp_ntz"), r"^\d{4}-\d\d-\d\d"),
+    "boolean": "(?i)^(true|false)$",
+}
 _UTC = pa.timestamp("us", tz="UTC")
 _NO_ZONE = pa.timestamp("us")
 
@@ -90,6 +98,12 @@ def _by_halves(cast: Cast, texts: pa.Array, shown: pa.Array, type: Type) -> Pars
     """Cast all that can be cast; costs some casts per value that cannot."""
     pieces: list[pa.Array] = []
     wrong: dict[int, str] = {}
+    shape = _SHAPES.get(type.name)
+    if shape:
+        hopeless = pc.invert(pc.match_substring_regex(texts, shape))
+        for i in pc.indices_nonzero(hopeless).to_pylist():
+            wrong[i] = expected(type, shown[i].as_py())
+        texts = pc.if_else(hopeless, pa.scalar(None, pa.string()), texts)
     todo = [(0, len(texts))]
     while todo:
         start, length = todo.pop()

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from auroral.network.network import Network
 
 
+fallback_resolver: Resolver | None = None
+"""Asked about functions outside the catalogue when a check is given no resolver."""
+
+
 @dataclass(frozen=True)
 class TypedArc:
     """An arc with its schema; `producer` is a stream or a box, `port` is empty for the main arc."""
@@ -53,6 +57,7 @@ class CheckedNetwork:
 
 def check(network: Network, resolver: Resolver | None = None) -> CheckedNetwork:
     """Type every arc of a network; raises NetworkError at the first mistake."""
+    resolver = resolver or fallback_resolver
     tables = {name: table.schema_ for name, table in network.tables.items()}
     scope = Scope(resolver, tables, network.directory)
     arcs = {name: TypedArc(name, s.schema_, name) for name, s in network.streams.items()}

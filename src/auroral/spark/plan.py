@@ -16,7 +16,7 @@ from auroral.network.check import CheckedNetwork
 from auroral.network.types import Schema, Type
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.analysis import spark_schema
-from auroral.spark.counting import Counting, plan_counts
+from auroral.spark.counting import Counting, Rows, plan_counts, rows_of
 from auroral.spark.frame import HIDDEN_COLUMNS, Frame, Lane
 from auroral.spark.functions import Failures
 from auroral.spark.lowering import lower
@@ -32,6 +32,7 @@ class Strand:
     bit: int
     columns: tuple[str, ...]
     rank: bytes
+    rows: Rows
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,20 @@ class Plan:
     bits: int
     counting: Counting
 
-    def split(self, result: pa.Table) -> dict[str, pa.Table]:
-        """The tuples of each terminal arc, in order, with their hidden columns."""
-        return {
-            arc: in_order(self._arc(result, strands, self.schemas[arc]))
-            for arc, strands in self.strands.items()
-        }
+    def split(self, result: pa.Table) -> tuple[dict[str, pa.Table], dict[Rows, int]]:
+        """The tuples of each terminal arc, in order, with their hidden columns; lanes' counts."""
+        tables: dict[str, pa.Table] = {}
+        counts: dict[Rows, int] = {}
+        for arc, strands in self.strands.items():
+            ranked = any(strand.rank for strand in strands)
+            wanted = arc_schema(self.schemas[arc], ranked)
+            parts = []
+            for strand in strands:
+                part = self._strand(result, strand, ranked, wanted)
+                counts[strand.rows] = part.num_rows
+                parts.append(part)
+            tables[arc] = in_order(pa.concat_tables(parts))
+        return tables, counts
 
     def failed(self, result: pa.Table) -> list[tuple[str, str, str]]:
         """(box, reason, tuple as JSON) of tuples on which a Python function failed."""
@@ -77,17 +86,14 @@ class Plan:
             parts.append(rows.select(*HIDDEN_COLUMNS, *sub, *fields))
         return reduce(DataFrame.unionAll, parts)
 
-    def _arc(self, result: pa.Table, strands: Sequence[Strand], schema: Schema) -> pa.Table:
-        ranked = any(strand.rank for strand in strands)
-        parts = []
-        for strand in strands:
-            rows = result if self.bits == 1 else result.filter(self._marked(result, strand))
-            columns = [rows[name] for name in (*HIDDEN_COLUMNS, *strand.columns)]
-            if ranked:
-                columns.insert(2, pa.repeat(pa.scalar(strand.rank, SUB), rows.num_rows))
-            parts.append(pa.Table.from_arrays(columns, names=list(arc_schema(schema, ranked).names)))
-        table = pa.concat_tables(parts)
-        wanted = arc_schema(schema, ranked)
+    def _strand(
+        self, result: pa.Table, strand: Strand, ranked: bool, wanted: pa.Schema
+    ) -> pa.Table:
+        rows = result if self.bits == 1 else result.filter(self._marked(result, strand))
+        columns = [rows[name] for name in (*HIDDEN_COLUMNS, *strand.columns)]
+        if ranked:
+            columns.insert(2, pa.repeat(pa.scalar(strand.rank, SUB), rows.num_rows))
+        table = pa.Table.from_arrays(columns, names=wanted.names)
         return table if table.schema == wanted else table.cast(wanted)
 
     def _marked(self, result: pa.Table, strand: Strand) -> pa.ChunkedArray:
@@ -118,10 +124,8 @@ def compile_plan(
     checked: CheckedNetwork,
     superbox: Superbox,
     files: Mapping[str, Sequence[str]],
-    sub_of_source: Mapping[str, bool] | None = None,
 ) -> Plan:
     """Compile a superbox over the files of each source that has tuples."""
-    assert not any((sub_of_source or {}).values()), "sources with _sub come with stateful boxes"
     frames = {
         source: Frame(source, _scan(session, checked.arcs[source].schema, paths), schema)
         for source, paths in files.items()
@@ -135,10 +139,10 @@ def compile_plan(
     bits = {id(lane): bit for bit, lane in enumerate(everything)}
     strands: dict[str, tuple[Strand, ...]] = {}
     for arc, lane in wanted:
-        strand = Strand(bits[id(lane)], slots.take(lane), lane.rank)
+        strand = Strand(bits[id(lane)], slots.take(lane), lane.rank, rows_of(lane))
         strands[arc] = (*strands.get(arc, ()), strand)
     failures = tuple(
-        (box, Strand(bits[id(lane)], slots.take(lane), b"")) for box, lane in wanted_failures
+        (box, Strand(bits[id(lane)], slots.take(lane), b"", rows_of(lane))) for box, lane in wanted_failures
     )
     counting = plan_counts(superbox, checked, lanes.arcs)
     masks = -(-len(everything) // _BITS) if len(everything) > 1 else 0

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from auroral.errors import RunError
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
+from auroral.spark.counting import Rows, metric_name
 from auroral.spark.plan import Plan, arc_schema, compile_plan
 from auroral.spark.session import is_local, step_session
 from auroral.spark.slots import Slots, slot_count
@@ -77,18 +78,16 @@ class Runner:
         compiled = self._compiled(superbox, train)
         if compiled.slots:
             compiled.slots.link({s: [file.path for file in files] for s, files in train.items()})
+        rows = {source: sum(file.rows for file in files) for source, files in train.items()}
         result = StepResult()
         try:
             if through_driver:
-                self._collect(compiled.plan, result)
+                self._collect(compiled.plan, rows, result)
+                self._require_all_read(compiled.plan, sum(rows.values()), superbox)
             else:
                 self._write(compiled.plan, result)
         except (PySparkException, Py4JError, pa.ArrowException) as error:
             raise RunError("SPARK_FAILED", _first_line(error), where=superbox.name) from error
-        rows = {source: sum(file.rows for file in files) for source, files in train.items()}
-        if through_driver:
-            self._require_all_read(compiled.plan, sum(rows.values()), superbox)
-            self._count(compiled.plan, rows, result)
         return result
 
     def compile(self, superbox: Superbox, files: Mapping[str, Sequence[str]]) -> Plan:
@@ -117,10 +116,13 @@ class Runner:
             self._plans.popitem(last=False)
         return compiled
 
-    def _collect(self, plan: Plan, result: StepResult) -> None:
+    def _collect(self, plan: Plan, rows: Mapping[str, int], result: StepResult) -> None:
         table = plan.data.toArrow()
-        result.tables = plan.split(table)
+        result.tables, lanes = plan.split(table)
         result.failed = plan.failed(table)
+        known = {(source, ()): count for source, count in rows.items()} | lanes
+        inner = plan.counting.totals({**known, **self._observed(plan)})
+        result.counts = {**inner, **{arc: t.num_rows for arc, t in result.tables.items()}}
 
     def _write(self, plan: Plan, result: StepResult) -> None:
         for arc in plan.strands:
@@ -133,20 +135,17 @@ class Runner:
             writer.option("compression", "uncompressed").parquet(str(target))
             result.written[arc] = target
 
-    def _count(self, plan: Plan, rows: Mapping[str, int], result: StepResult) -> None:
-        observed: dict[tuple[str, str], int] = {}
-        if plan.counting.observed:
-            metrics = plan.data._jdf.queryExecution().observedMetrics()
-            for source, keys in plan.counting.observed.items():
-                name = f"counts_{source}"
-                if metrics.contains(name):
-                    row = metrics.apply(name)
-                    for index, key in enumerate(keys):
-                        observed[source, key] = int(row.getLong(index))
-        for arc, needs in plan.counting.keys.items():
-            whole = sum(rows.get(source, 0) for source in plan.counting.whole[arc])
-            result.counts[arc] = whole + sum(observed.get(need, 0) for need in needs)
-        result.counts |= {arc: table.num_rows for arc, table in result.tables.items()}
+    def _observed(self, plan: Plan) -> dict[Rows, int]:
+        if not plan.counting.observed:
+            return {}
+        metrics = plan.data._jdf.queryExecution().observedMetrics()
+        found: dict[Rows, int] = {}
+        for source, counted in plan.counting.observed.items():
+            name = metric_name(source)
+            if metrics.contains(name):
+                row = metrics.apply(name)
+                found |= {rows: int(row.getLong(n)) for n, rows in enumerate(counted)}
+        return found
 
     def _require_all_read(self, plan: Plan, expected: int, superbox: Superbox) -> None:
         """Spark must have read as many tuples as the manifest says there are."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -29,9 +33,21 @@ STEP_SETTINGS = {
 }
 
 
-def start_session(master: str = "local[*]", name: str = "auroral") -> SparkSession:
+_for_analysis = False
+"""Whether the session of this process was started only to type an expression."""
+
+
+def start_session(
+    master: str = "local[*]", name: str = "auroral", *, for_analysis: bool = False
+) -> SparkSession:
     """A new session, or the one this process has already."""
+    global _for_analysis  # noqa: PLW0603
     active = SparkSession.getActiveSession()
+    if active is not None and _for_analysis and not for_analysis:
+        if active.sparkContext.master != master:
+            active.stop()
+            active = None
+        _for_analysis = False
     if active is not None:
         found = active.sparkContext.master
         if master != "local[*]" and found != master:
@@ -64,11 +80,37 @@ def start_session(master: str = "local[*]", name: str = "auroral") -> SparkSessi
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
-        session = builder.getOrCreate()
+        with _jvm_output_to(_log_path()):
+            session = builder.getOrCreate()
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise RunError("SPARK_DID_NOT_START", f"{reason}", where=f"master {master}") from error
+    _for_analysis = for_analysis
     return session
+
+
+def _log_path() -> Path:
+    """Where the JVM and Python workers write: `AURORAL_SPARK_LOG`, or a file that goes with us."""
+    given = os.environ.get("AURORAL_SPARK_LOG")
+    if given:
+        return Path(given)
+    path = Path(tempfile.gettempdir()) / f"auroral-spark-{os.getpid()}.log"
+    atexit.register(path.unlink, missing_ok=True)
+    return path
+
+
+@contextmanager
+def _jvm_output_to(path: Path) -> Iterator[None]:
+    """The JVM inherits our standard error; while it starts, that is a file."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with path.open("ab") as log:
+            os.dup2(log.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def step_session(session: SparkSession) -> SparkSession:

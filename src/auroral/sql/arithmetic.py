@@ -20,10 +20,10 @@ from auroral.sql.coercion import (
     is_interval,
     tightest,
 )
-from auroral.sql.numbers import JAVA, WIDE, float32, to_decimal, wrap
+from auroral.sql.numbers import JAVA, WIDE, float32, negated, to_decimal, wrap
 from auroral.sql.operators import literal_decimals
 from auroral.sql.time_arithmetic import add_time, is_timely, subtract_time
-from auroral.sql.typed import Typed, cast, implicit_cast, mismatch, strict
+from auroral.sql.typed import OnlySparkError, Typed, cast, implicit_cast, mismatch, strict
 
 Binary = Callable[[Any, Any], Any]
 
@@ -142,10 +142,16 @@ def _operator(name: str, names: str) -> None:
                 return add_time(args)
             if name == "-":
                 return subtract_time(args)
+            if any(is_interval(arg.type) for arg in args):
+                raise OnlySparkError(f"an interval with {name}")
             raise mismatch(name, args, "two numbers")
+        if name == "/" and all(arg.type.is_numeric or arg.type == VOID for arg in args):
+            # Both become doubles at once: by way of float a bigint would lose digits.
+            exact = any(arg.type.name == "decimal" for arg in args)
+            floating = any(arg.type.name in ("float", "double") for arg in args)
+            if floating or not exact:
+                args = [cast(arg, DOUBLE) for arg in args]
         left, right = operands(name, args)
-        if name == "/" and left.type.name != "decimal":
-            left, right = cast(left, DOUBLE), cast(right, DOUBLE)
         return arithmetic(name, left, right, _FUNCTIONS[name])
 
 
@@ -184,7 +190,9 @@ def _pmod(args: Sequence[Typed]) -> Typed:
         if not b:
             return None
         rest = java_remainder(a, b)
-        return java_remainder(rest + b, b) if rest < 0 else rest
+        if rest >= 0 or rest != rest:
+            return rest
+        return java_remainder(WIDE.add(rest, b) if isinstance(b, Decimal) else rest + b, b)
 
     return arithmetic("%", left, right, run)
 
@@ -199,7 +207,7 @@ def _negative(args: Sequence[Typed]) -> Typed:
         name = arg.type.name
         return strict(arg.type, [arg], lambda value: wrap(-value, name))
     if arg.type.name == "decimal":
-        return strict(arg.type, [arg], lambda value: -value if value else value)
+        return strict(arg.type, [arg], lambda value: negated(value, arg.type))
     return strict(arg.type, [arg], operator.neg)
 
 

@@ -13,6 +13,7 @@ from auroral.network.types import Type
 from auroral.sql import times
 from auroral.sql.numbers import (
     LIMITS,
+    WIDE,
     decimal_of,
     float32,
     float_text,
@@ -89,7 +90,7 @@ def cast_value(value: Any, source: Type, to: Type) -> Any:
 
 def converter(source: Type, to: Type, attempt: bool = False) -> Converter:
     """The function that casts a value that is not NULL."""
-    if source == to:
+    if source == to or source.name.startswith("interval"):
         return lambda value: value
     if source.name == "void":
         return never
@@ -256,7 +257,7 @@ def _to_time(source: Type, name: str) -> Converter:
             times.from_micros(saturate(v * 1e6, "bigint")) if math.isfinite(v) else None
         )
     if source.name == "decimal":
-        return lambda value: times.from_micros(truncated(value * 1_000_000))
+        return lambda value: times.from_micros(truncated(WIDE.multiply(value, Decimal(1_000_000))))
     return lambda value: times.from_micros(value * 1_000_000)
 
 

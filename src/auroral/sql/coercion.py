@@ -153,7 +153,14 @@ def comparable(a: Type, b: Type, *, equality: bool) -> Type | None:
         return b if a == BOOLEAN else a
     if a.is_numeric and b.is_numeric:
         return _for_decimal(a, b) or tightest(a, b)
+    if a.name == b.name == "struct" and _parts(a) == _parts(b):
+        return a
     return tightest(a, b)
+
+
+def _parts(type: Type) -> object:
+    """The type without the names of its parts, which a comparison does not look at."""
+    return [_parts(child.type) for child in type.children] if type.children else type
 
 
 def implicit(source: Type, wanted: str | Type) -> Type | None:

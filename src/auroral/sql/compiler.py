@@ -18,9 +18,15 @@ from auroral.sql import (  # noqa: F401 (they fill the catalogue)
 )
 from auroral.sql.catalogue import CATALOGUE
 from auroral.sql.coercion import INT, STRING, VOID, implicit, shown
+from auroral.sql.numbers import float32
 from auroral.sql.operators import choose
 from auroral.sql.syntax import Call, Case, Cast, Index, Lambda, Literal, Member, Name, Node
 from auroral.sql.typed import OnlySparkError, Row, Typed, cast, constant, mismatch, strict
+
+_CAST_FUNCTIONS = {
+    name: Type.parse(name)
+    for name in ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "date", "timestamp", "binary", "string"]
+}
 
 
 def compile_node(node: Node, schema: Schema) -> Typed:
@@ -44,6 +50,8 @@ def compile_node(node: Node, schema: Schema) -> Typed:
         case Lambda():
             raise OnlySparkError("a lambda function")
         case Call(name, args, aliases):
+            if name in _CAST_FUNCTIONS and len(args) == 1:
+                return cast(compile_node(args[0], schema), _CAST_FUNCTIONS[name])
             if name not in CATALOGUE:
                 raise OnlySparkError(name)
             typed = [compile_node(arg, schema) for arg in args]
@@ -65,7 +73,9 @@ def _name_of(node: Node) -> str | None:
 def _field(name: str, schema: Schema) -> Typed:
     field = schema.field(name)
     key = field.name
-    return Typed(field.type, lambda row: row[key])
+    if field.type.name == "float":
+        return strict(field.type, [Typed(field.type, itemgetter(key))], float32)
+    return Typed(field.type, itemgetter(key))
 
 
 def _member(base: Typed, name: str) -> Typed:

@@ -11,7 +11,16 @@ from auroral.errors import NetworkError
 from auroral.network.types import Type
 from auroral.sql.catalogue import register, simple
 from auroral.sql.coercion import BOOLEAN, DOUBLE, FLOAT, INT, VOID, implicit, is_interval
-from auroral.sql.numbers import WIDE, decimal_of, float32, rounded, saturate, to_decimal, wrap
+from auroral.sql.numbers import (
+    WIDE,
+    decimal_of,
+    float32,
+    negated,
+    rounded,
+    saturate,
+    to_decimal,
+    wrap,
+)
 from auroral.sql.typed import OnlySparkError, Row, Typed, cast, implicit_cast, mismatch, strict
 
 
@@ -118,6 +127,9 @@ def _abs(args: Sequence[Typed]) -> Typed:
     if arg.type.is_integral:
         name = arg.type.name
         return strict(arg.type, [arg], lambda value: wrap(abs(value), name))
+    if arg.type.name == "decimal":
+        type = arg.type
+        return strict(type, [arg], lambda value: negated(value, type) if value < 0 else value)
     return strict(arg.type, [arg], abs)
 
 
@@ -185,8 +197,10 @@ def _rounded(arg: Typed, scale: int, half_up: bool) -> Typed:
         return strict(type, [arg], lambda v: wrap(int(rounded(Decimal(v), scale, half_up)), name))
 
     def run(value: float) -> float:
-        if not math.isfinite(value):
+        if not math.isfinite(value) or scale > 400:
             return value
+        if scale < -400:
+            return 0.0
         # Through BigDecimal the sign of zero is lost.
         found = float(rounded(decimal_of(value), scale, half_up)) + 0.0
         return float32(found) if type == FLOAT else found

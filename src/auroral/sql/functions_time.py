@@ -10,9 +10,10 @@ from typing import Any
 
 from auroral.network.types import Type
 from auroral.sql import times
+from auroral.sql.arithmetic import java_quotient
 from auroral.sql.catalogue import CATALOGUE, register, simple
-from auroral.sql.coercion import BIGINT, DATE, INT, STRING, TIMES, TIMESTAMP, VOID
-from auroral.sql.numbers import saturate
+from auroral.sql.coercion import BIGINT, DATE, INT, STRING, TIMES, TIMESTAMP, VOID, implicit
+from auroral.sql.numbers import WIDE, saturate
 from auroral.sql.time_arithmetic import shifted
 from auroral.sql.typed import OnlySparkError, Typed, cast, implicit_cast, mismatch, strict
 
@@ -43,11 +44,27 @@ for _names, _part in {
 simple("datediff date_diff", [DATE, DATE], INT, lambda end, start: (end - start).days)
 simple("add_months", [DATE, INT], DATE, times.add_months)
 simple("last_day", [DATE], DATE, lambda d: d.replace(day=times.month_length(d.year, d.month)))
-simple("unix_date", [DATE], INT, times.days)
 simple("date_from_unix_date", [INT], DATE, times.from_days)
-simple("unix_seconds", [TIMESTAMP], BIGINT, lambda t: times.micros(t) // _SECOND)
-simple("unix_millis", [TIMESTAMP], BIGINT, lambda t: times.micros(t) // 1000)
-simple("unix_micros", [TIMESTAMP], BIGINT, times.micros)
+
+
+def _exactly(name: str, kind: str, output: Type, function: Callable[[Any], Any]) -> None:
+    """Enter a function whose argument Spark does not cast."""
+
+    @register(name, 1)
+    def build(args: Sequence[Typed]) -> Typed:
+        return strict(output, [_uncast(name, args[0], kind)], function)
+
+
+def _uncast(name: str, arg: Typed, kind: str) -> Typed:
+    if arg.type != VOID and implicit(arg.type, kind) != arg.type:
+        raise mismatch(name, [arg], f"{kind}, which is not cast")
+    return implicit_cast(name, arg, kind)
+
+
+_exactly("unix_date", "date", INT, times.days)
+_exactly("unix_seconds", "timestamp", BIGINT, lambda t: times.micros(t) // _SECOND)
+_exactly("unix_millis", "timestamp", BIGINT, lambda t: times.micros(t) // 1000)
+_exactly("unix_micros", "timestamp", BIGINT, times.micros)
 
 
 def _make_date(year: int, month: int, day: int) -> date | None:
@@ -83,7 +100,7 @@ def _from_count(name: str, per_unit: int) -> None:
     @register(name, 1)
     def build(args: Sequence[Typed]) -> Typed:
         kinds = "numeric" if name == "timestamp_seconds" else "integral"
-        arg = implicit_cast(name, args[0], kinds)
+        arg = _uncast(name, args[0], kinds)
         if arg.type.name in ("float", "double"):
             return strict(
                 TIMESTAMP,
@@ -92,10 +109,14 @@ def _from_count(name: str, per_unit: int) -> None:
                     times.from_micros(saturate(v * 1e6, "bigint")) if math.isfinite(v) else None
                 ),
             )
-        return strict(TIMESTAMP, [arg], lambda v: times.from_micros(_exact(v * per_unit)))
+        return strict(
+            TIMESTAMP,
+            [arg],
+            lambda v: times.from_micros(_exact(WIDE.multiply(Decimal(v), Decimal(per_unit)))),
+        )
 
 
-def _exact(value: int | Decimal) -> int:
+def _exact(value: Decimal) -> int:
     if value != int(value):
         raise times.out_of_range(f"{value} microseconds")
     return int(value)
@@ -110,9 +131,7 @@ _from_count("timestamp_micros", 1)
 def _to_date(args: Sequence[Typed]) -> Typed:
     if len(args) == 2:
         raise OnlySparkError("to_date with a format")
-    if args[0].type.name not in (*TIMES, "string", "void"):
-        raise mismatch("to_date", args, "a string, date or timestamp")
-    return cast(args[0], DATE)
+    return cast(implicit_cast("to_date", args[0], "string|date|timestamp|timestamp_ntz"), DATE)
 
 
 @register("to_timestamp", 1, 2)
@@ -128,7 +147,9 @@ def _to_timestamp(args: Sequence[Typed]) -> Typed:
 def _unix_timestamp(args: Sequence[Typed]) -> Typed:
     if args[0].type.name not in TIMES or len(args) == 2:
         raise OnlySparkError("unix_timestamp of a string")
-    return strict(BIGINT, [cast(args[0], TIMESTAMP)], lambda t: times.micros(t) // _SECOND)
+    # Unlike unix_seconds it cuts towards zero, so just before 1970 it gives 0.
+    seconds = [cast(args[0], TIMESTAMP)]
+    return strict(BIGINT, seconds, lambda t: java_quotient(times.micros(t), _SECOND))
 
 
 def truncate(value: datetime, unit: str) -> datetime | None:
@@ -187,6 +208,3 @@ def _date_part(args: Sequence[Typed]) -> Typed:
     if name == "weekday":
         return strict(INT, [found], lambda day: day + 1)
     return found
-
-
-__all__ = ["VOID", "truncate", "truncate_date"]

@@ -10,15 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from auroral.errors import RunError
 from auroral.network.types import Type
 
 LIMITS = {
     name: (-(1 << bits - 1), (1 << bits - 1) - 1)
     for name, bits in (("tinyint", 8), ("smallint", 16), ("int", 32), ("bigint", 64))
 }
-WIDE = Context(prec=200, rounding=ROUND_HALF_UP, Emin=-9999, Emax=9999)
+WIDE = Context(prec=800, rounding=ROUND_HALF_UP, Emin=-9999, Emax=9999)
 # Spark multiplies decimals with this context before it rounds to the result type.
 JAVA = Context(prec=39, rounding=ROUND_HALF_UP, Emin=-9999, Emax=9999)
+# Spark negates decimals in Scala's default context, which rounds them to 34 digits.
+_NEGATE = Context(prec=34, rounding=ROUND_HALF_EVEN, Emin=-9999, Emax=9999)
 _F32 = struct.Struct("f")
 _F64 = struct.Struct(">d")
 _Q64 = struct.Struct(">q")
@@ -73,6 +76,14 @@ def to_decimal(value: Decimal, type: Type) -> Decimal | None:
     if not found:
         return abs(found)
     return None if found.adjusted() >= type.precision - type.scale else found
+
+
+def negated(value: Decimal, type: Type) -> Decimal:
+    """Minus a decimal, by way of 34 digits; Spark fails where that no longer fits."""
+    found = to_decimal(_NEGATE.minus(value), type)
+    if found is None:
+        raise RunError("OUT_OF_RANGE", f"-({value}) does not fit {type}")
+    return found
 
 
 def rounded(value: Decimal, scale: int, half_up: bool = True) -> Decimal:

@@ -186,7 +186,7 @@ def merged(name: str, args: Sequence[Typed]) -> list[Typed]:
 def choose(branches: Sequence[tuple[Typed, Typed]], default: Typed | None) -> Typed:
     """CASE WHEN: the first branch whose condition is true."""
     for condition, _ in branches:
-        if condition.type not in (BOOLEAN, VOID):
+        if condition.type != BOOLEAN:
             raise mismatch("CASE WHEN", [condition], "a boolean condition")
     results = [result for _, result in branches] + ([default] if default else [])
     values = merged("CASE", results)
@@ -205,7 +205,7 @@ def choose(branches: Sequence[tuple[Typed, Typed]], default: Typed | None) -> Ty
     return Typed(values[0].type, run, constant=fixed)
 
 
-@register("if iff", 3)
+@register("if", 3)
 def _if(args: Sequence[Typed]) -> Typed:
     return choose([(implicit_cast("if", args[0], BOOLEAN), args[1])], args[2])
 

@@ -36,11 +36,7 @@ _STATEMENTS = frozenset(
     """.split()  # noqa: SIM905
 )
 _LITERAL_TYPES = ("date", "timestamp", "timestamp_ltz", "timestamp_ntz", "x")
-_UNITS = frozenset(
-    """
-    year quarter month week day dayofyear hour minute second millisecond microsecond
-    """.split()  # noqa: SIM905
-)
+_UNIT_CALLS = ("date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff")
 _MAX_DEPTH = 100
 
 
@@ -128,6 +124,8 @@ class _Parser(Cursor):
             tree = self.is_test(value)
         else:
             negated = self.take("not", "!")
+            if self.sees("like", "ilike") and self.sees("any", "some", "all", ahead=1):
+                return self.quantified(self.next().text, value, negated)
             found = self.predicate(value)
             if found is None:
                 if negated:
@@ -165,19 +163,20 @@ class _Parser(Cursor):
             return Call("rlike", (value, self.binary()))
         if self.sees("like", "ilike"):
             name = self.next().text
-            if self.sees("any", "some", "all") and self.sees("(", ahead=1):
-                quantifier = "all" if self.next().text == "all" else "any"
-                self.next()
-                tests = [Call(name, (value, pattern)) for pattern in self.arguments()]
-                tree: Node = tests[0]
-                for test in tests[1:]:
-                    tree = Call("and" if quantifier == "all" else "or", (tree, test))
-                return tree
             pattern = self.binary()
             if self.take("escape"):
                 return Call(name, (value, pattern, self.string("an escape character")))
             return Call(name, (value, pattern))
         return None
+
+    def quantified(self, name: str, value: Node, negated: bool) -> Node:
+        """`LIKE ANY (…)`; its NOT applies to each pattern, so it is resolved here."""
+        quantifier = "and" if self.next().text == "all" else "or"
+        self.next()
+        tests: list[Node] = [Call(name, (value, pattern)) for pattern in self.arguments()]
+        if negated:
+            tests = [Call("not", (test,)) for test in tests]
+        return tests[0] if len(tests) == 1 else Call(quantifier, tuple(tests))
 
     # Values
 
@@ -319,20 +318,17 @@ class _Parser(Cursor):
             return self.tail(Call(name, ()), skip=")")
         if self.sees("*"):
             raise _star()
-        if self.sees(*_STATEMENTS) and self.peek(1).kind != "op":
+        if self.sees(*_STATEMENTS) and self.peek(1).kind != "op" and name != "trim":
             raise _subquery()
         if name in ("trim", "extract", "substr", "substring", "position", "overlay"):
             special = self.keyword_call(name)
             if special is not None:
                 return special
-        if name in ("date_add", "dateadd", "timestampadd", "datediff", "date_diff") and (
-            self.sees(*_UNITS) and self.sees(",", ahead=1)
-        ):
-            unit = Literal(self.next().text, Type("string"))
-            self.next()
-            return Call(f"{name}(unit, …)", (unit, *self.arguments()))
         self.take("distinct")
         args, aliases = self.aliased_arguments()
+        if name in _UNIT_CALLS and len(args) == 3 and isinstance(args[0], Name):
+            unit = Literal(args[0].name, Type("string"))
+            return Call(f"{name}(unit, …)", (unit, *args[1:]))
         return self.tail(Call(name, tuple(args), aliases if any(aliases) else ()))
 
     def tail(self, call: Call, skip: str = "") -> Node:

@@ -149,6 +149,14 @@ def _constant(name: str, arg: Typed) -> Any:
     return arg.value()
 
 
+def _never_empty(name: str, pattern: str) -> re.Pattern[str]:
+    """A pattern that matches no empty text: Java would match inside a surrogate pair."""
+    regex = java_regex(pattern)
+    if regex.fullmatch(""):
+        raise OnlySparkError(f"{name} with a pattern that matches nothing at all")
+    return regex
+
+
 @register("rlike regexp regexp_like", 2)
 def _rlike(args: Sequence[Typed]) -> Typed:
     text, pattern = (implicit_cast("RLIKE", arg, STRING, at) for at, arg in enumerate(args, 1))
@@ -185,7 +193,7 @@ def _replace(args: Sequence[Typed]) -> Typed:
     text, pattern, by = (
         implicit_cast("regexp_replace", arg, STRING, at) for at, arg in enumerate(args, 1)
     )
-    regex = java_regex(_constant("regexp_replace", pattern))
+    regex = _never_empty("regexp_replace", _constant("regexp_replace", pattern))
     replacement = _replacement(_constant("regexp_replace", by), regex.groups)
     return strict(STRING, [text], lambda value: regex.sub(replacement, value))
 
@@ -224,9 +232,7 @@ def _split(args: Sequence[Typed]) -> Typed:
         for at, (arg, kind) in enumerate(zip(args, kinds, strict=False), 1)
     ]
     source = _constant("split", pattern)
-    if not source:
-        raise OnlySparkError("split by an empty pattern")
-    regex = java_regex(source)
+    regex = _never_empty("split", source)
     limit = _constant("split", rest[0]) if rest else -1
 
     def run(value: str) -> list[str]:

@@ -143,7 +143,7 @@ def _zone(name: str) -> tzinfo | None:
         return timezone(offset if match[1] == "+" else -offset)
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError):
+    except (KeyError, OSError, ValueError):
         return None
 
 

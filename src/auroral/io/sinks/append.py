@@ -47,7 +47,7 @@ class AppendFile:
             rest = memoryview(data)
             while len(rest):
                 rest = rest[self._file.write(rest) :]
-            if self.durable:
+            if self.durable and len(data):
                 os.fsync(self._file.fileno())
         except OSError as error:
             raise cannot_write(self.path, error) from None

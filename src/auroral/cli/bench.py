@@ -1,0 +1,27 @@
+"""`auroral bench`: experiments that print ratios measured in one run."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from auroral.bench import BENCHMARKS
+from auroral.errors import UsageError, closest
+
+
+def bench(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=" | ".join(BENCHMARKS))],
+    as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="a tenth of the work, rougher")] = False,
+) -> None:
+    """Run a benchmark and print its table."""
+    if name not in BENCHMARKS:
+        raise UsageError(
+            "UNKNOWN_BENCHMARK",
+            f"there is no benchmark {name}; there are {', '.join(BENCHMARKS)}",
+            hint=closest(name, BENCHMARKS),
+        )
+    report = BENCHMARKS[name](quick=quick)
+    typer.echo(json.dumps(report.data(), indent=2) if as_json else report.text())

@@ -1,0 +1,27 @@
+"""`auroral check`: is the network valid, and what flows on its arcs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from auroral.network.network import Network
+
+NetworkFile = Annotated[Path, typer.Argument(metavar="FILE", help="the network, YAML or JSON")]
+
+
+def check(file: NetworkFile) -> None:
+    """Print every arc with its schema; exit 2 and the error if the network is invalid."""
+    network = Network.load(file)
+    checked = network.check()
+    width = max((len(name) for name in checked.arcs), default=0)
+    for name, arc in checked.arcs.items():
+        typer.echo(f"{name:<{width}}  {arc.schema}")
+    for name, output in network.outputs.items():
+        typer.echo(f"output {name} ← {output.from_}")
+    for name in network.queries:
+        typer.echo(f"query {name}  {checked.queries[name]}")
+    for name, box in checked.not_executable().items():
+        typer.echo(f"note: {name} ({box.kind}) is valid; this version does not run it yet", err=True)

@@ -1,0 +1,109 @@
+"""What a run shows while it goes, and at its end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+_PLAIN_S = 2.0
+
+
+class Display:
+    """One live line on a terminal; a plain line now and then when piped. On standard error."""
+
+    def __init__(self, name: str):
+        self._name = name
+        self._console = Console(stderr=True)
+        self._live: Live | None = None
+        if self._console.is_terminal:
+            self._live = Live(console=self._console, refresh_per_second=5, transient=True)
+            self._live.start()
+        self._last = (time.monotonic(), 0)
+        self._printed = time.monotonic()
+        self._rate = 0.0
+
+    def say(self, text: str) -> None:
+        """A message that stays."""
+        self._console.print(f"{self._name}: {text}", highlight=False, soft_wrap=True)
+
+    def show(self, stats: Mapping[str, Any], *, final: bool = False) -> None:
+        """Where the run is now."""
+        now = time.monotonic()
+        total = sum(stream["in"] for stream in stats["streams"].values())
+        then, before = self._last
+        if now - then >= 1.0:
+            self._rate = (total - before) / (now - then)
+            self._last = (now, total)
+        line = status_line(stats, self._rate)
+        if self._live:
+            self._live.update(Text(f"{self._name}: {line}"))
+        elif now - self._printed >= _PLAIN_S or final:
+            self._printed = now
+            sys.stderr.write(f"{self._name}: {line}\n")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        if self._live:
+            self._live.stop()
+            self._live = None
+
+
+def status_line(stats: Mapping[str, Any], rate_per_s: float) -> str:
+    """One line: tuples in and out, rate, lag, late, dead letters."""
+    taken = sum(stream["in"] for stream in stats["streams"].values())
+    waiting = sum(stream["waiting"] for stream in stats["streams"].values())
+    given = sum(output["out"] for output in stats["outputs"].values())
+    lags = [output["lag_s"] for output in stats["outputs"].values() if output["lag_s"] is not None]
+    parts = [
+        f"in {taken:,} ({rate_per_s:,.0f}/s)",
+        f"out {given:,}",
+        f"waiting {waiting:,}",
+        f"late {stats['late']:,}",
+        f"dead letters {stats['dead']:,}",
+    ]
+    if lags:
+        parts.insert(3, f"lag {max(lags):.1f} s")
+    return "  ".join(parts)
+
+
+def summary(
+    stats: Mapping[str, Any],
+    targets: Mapping[str, str],
+    *,
+    elapsed_s: float,
+    stopped: bool,
+    resumable: bool,
+    dead_letters: Path,
+) -> str:
+    """What happened, to be read by a person."""
+    taken = sum(stream["in"] for stream in stats["streams"].values())
+    steps = stats["steps"]
+    median = f", median step {steps['median_s'] * 1000:.0f} ms" if steps["median_s"] else ""
+    verb = "stopped" if stopped else "done"
+    lines = [f"{verb} after {elapsed_s:.1f} s: {taken:,} tuples in {steps['count']} steps{median}"]
+    for name, stream in stats["streams"].items():
+        dead = f", {stream['dead']:,} dead letters" if stream["dead"] else ""
+        lines.append(f"  stream {name}: {stream['in']:,} in{dead}")
+    for name, output in stats["outputs"].items():
+        if name in targets:
+            lines.append(f"  output {name}: {output['out']:,} out → {targets[name]}")
+        else:
+            lines.append(f"  output {name}: {output['waiting']:,} made, not delivered (no sink)")
+    if stats["dead"]:
+        failed = {n: b["dead"] for n, b in stats["boxes"].items() if b["dead"]}
+        extra = "".join(f"; box {n} failed on {count:,}" for n, count in failed.items())
+        lines.append(f"  dead letters: {stats['dead']:,} → {dead_letters}{extra}")
+    if stopped:
+        lines.append(
+            "  the same command goes on from here"
+            if resumable
+            else "  with --state DIR a stopped run could go on"
+        )
+    return "\n".join(lines)

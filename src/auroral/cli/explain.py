@@ -1,0 +1,19 @@
+"""`auroral explain`: superboxes, materialised arcs, and the Spark plan of each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from auroral.cli.check import NetworkFile
+from auroral.engine.explanation import explained
+from auroral.network.network import Network
+
+
+def explain(
+    file: NetworkFile,
+    master: Annotated[str, typer.Option(help="Spark master")] = "local[*]",
+) -> None:
+    """Show what runs together, what is kept, and how Spark does it."""
+    typer.echo(explained(Network.load(file), master))

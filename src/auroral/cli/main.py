@@ -1,0 +1,41 @@
+"""The command `auroral`: one file per verb."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from auroral.cli import bench, check, explain, run, schema
+from auroral.errors import AuroralError
+
+app = typer.Typer(
+    name="auroral",
+    help="A data stream manager on Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("check")(check.check)
+app.command("run")(run.run)
+app.command("explain")(explain.explain)
+app.command("schema")(schema.schema)
+app.command("bench")(bench.bench)
+
+
+def main() -> None:
+    """Run a command; a user's mistake is one sentence on standard error, never a traceback."""
+    try:
+        app()
+    except AuroralError as error:
+        sys.stderr.write(f"auroral: {error}\n")
+        raise SystemExit(error.exit_code) from None
+    except BrokenPipeError:
+        # The reader of our output went away, as `head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+
+
+if __name__ == "__main__":
+    main()

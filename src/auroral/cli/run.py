@@ -1,0 +1,175 @@
+"""`auroral run`: run a network over files or live sources."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from auroral.cli.check import NetworkFile
+from auroral.cli.display import Display, summary
+from auroral.engine import Engine
+from auroral.errors import UsageError, closest, known
+from auroral.io.files import FileSource
+from auroral.io.open import SOURCES, open_sink, open_source
+from auroral.io.source import Source
+from auroral.network.check import CheckedNetwork
+from auroral.network.network import Network
+
+_LOOK_S = 0.2
+
+
+def run(
+    file: NetworkFile,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="S=PATH", help="read stream S from a .csv, .jsonl or .parquet"),
+    ] = None,
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option("--output", metavar="O=PATH", help="write output (or arc) O to a file"),
+    ] = None,
+    train: Annotated[int | None, typer.Option(min=1, help="most tuples per step")] = None,
+    hold: Annotated[bool, typer.Option("--hold", help="the input is a prefix: nothing ends")] = False,
+    state: Annotated[Path | None, typer.Option(help="directory that makes the run restartable")] = None,
+    master: Annotated[str, typer.Option(help="Spark master")] = "local[*]",
+    clock: Annotated[str | None, typer.Option(help="wall, or arrival: time is what _at says")] = None,
+    dead_letters: Annotated[
+        Path, typer.Option(help="file for rows that do not fit")
+    ] = Path("dead-letters.jsonl"),
+    seconds: Annotated[
+        float | None, typer.Option("--for", metavar="SECONDS", help="stop after so long")
+    ] = None,
+) -> None:
+    """Run a network until its inputs end, or until Ctrl-C."""
+    network = Network.load(file)
+    checked = network.check()
+    given = _pairs(inputs, "--input", "stream", network.streams)
+    sources = _sources(checked, given)
+    clock = clock or ("arrival" if all(isinstance(s, FileSource) for s in sources) else "wall")
+    engine = Engine(
+        network, master=master, state=state, train=train, clock=clock, dead_letters=dead_letters
+    )
+    for source in sources:
+        engine.bind_source(source)
+    targets = _bind_sinks(engine, checked, outputs, durable=state is not None)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    display = Display(network.name)
+    display.say("starting Spark …")
+    started = time.monotonic()
+    engine.start()
+    try:
+        complete = _work(engine, display, stop, hold, seconds)
+        stats = engine.stats()
+    finally:
+        display.close()
+        engine.shutdown()
+    typer.echo(
+        summary(
+            stats,
+            targets,
+            elapsed_s=time.monotonic() - started,
+            stopped=not complete,
+            resumable=state is not None,
+            dead_letters=engine.dead_letters,
+        ),
+        err=True,
+    )
+
+
+def _work(
+    engine: Engine, display: Display, stop: threading.Event, hold: bool, seconds: float | None
+) -> bool:
+    """Let it run; False if it was stopped before the inputs ended."""
+    if engine.ended:
+        display.say("this run ended before; its outputs are complete")
+        return True
+    deadline = None if seconds is None else time.monotonic() + seconds
+    while not engine.idle:
+        if stop.is_set() or (deadline is not None and time.monotonic() >= deadline):
+            return False
+        display.show(engine.stats())
+        engine.wait(_LOOK_S)
+    display.show(engine.stats(), final=True)
+    if not hold:
+        engine.finish()
+    return True
+
+
+def _pairs(
+    given: list[str] | None, option: str, what: str, names: Any
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given or []:
+        name, equals, path = text.partition("=")
+        if not equals or not name or not path:
+            raise UsageError("BAD_OPTION", f"{option} takes NAME=PATH, found {text!r}")
+        if name not in names:
+            raise UsageError(
+                f"UNKNOWN_{what.upper()}",
+                f"there is no {what} {name}; {known(names)}",
+                where=option,
+                hint=closest(name, names),
+            )
+        if name in found:
+            raise UsageError("BAD_OPTION", f"{option} {name} is given twice")
+        found[name] = path
+    return found
+
+
+def _sources(checked: CheckedNetwork, given: dict[str, str]) -> list[Source]:
+    network = checked.network
+    declared = {n: s.source for n, s in network.streams.items() if s.source and n not in given}
+    sources: list[Source] = []
+    for name, spec in [*given.items(), *declared.items()]:
+        stream = network.streams[name]
+        if isinstance(spec, dict) and spec.get("format") not in SOURCES and "format" in spec:
+            continue
+        root = Path() if name in given else network.directory or Path()
+        sources.append(
+            open_source(
+                name,
+                spec,
+                stream.schema_,
+                progress_on=stream.progress.on if stream.progress else None,
+                by=stream.progress.by if stream.progress else (),
+                root=root,
+            )
+        )
+    if not sources and not declared:
+        raise UsageError(
+            "NOTHING_TO_READ",
+            f"no stream has a source; {known(network.streams)}",
+            hint="give one with --input NAME=PATH",
+        )
+    return sources
+
+
+def _bind_sinks(
+    engine: Engine, checked: CheckedNetwork, outputs: list[str] | None, *, durable: bool
+) -> dict[str, str]:
+    """Give outputs their sinks; with no `--output` at all, those without one go to the console."""
+    network = checked.network
+    arcs = {name: output.from_ for name, output in network.outputs.items()}
+    names = {name: name for name in checked.arcs} | arcs
+    given = _pairs(outputs, "--output", "output", names)
+    targets = dict(given)
+    for name, path in given.items():
+        spec = {"path": path, "durable": durable}
+        engine.bind_sink(name, open_sink(name, spec, checked.schema_of(names[name])))
+    for name, output in network.outputs.items():
+        if name in given:
+            continue
+        if output.sink:
+            targets[name] = str(output.sink.get("path", output.sink.get("format")))
+        elif not given:
+            spec = {"format": "console"}
+            engine.bind_sink(name, open_sink(name, spec, checked.schema_of(output.from_)))
+            targets[name] = "console"
+    return targets

@@ -1,0 +1,62 @@
+"""The JSON Schema of the network file, for editors and other programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from auroral.network.box import BOXES
+from auroral.network.declarations import ConnectionPoint, EngineOptions, Output, Stream, Table
+
+_NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
+
+
+def network_schema() -> dict[str, Any]:
+    """The schema that `auroral schema` prints and `docs/network.schema.json` holds."""
+    sections: dict[str, type[BaseModel]] = {
+        "streams": Stream,
+        "tables": Table,
+        "connection_points": ConnectionPoint,
+        "outputs": Output,
+    }
+    models: list[type[BaseModel]] = [*sections.values(), EngineOptions, *BOXES.values()]
+    references, definitions = models_json_schema(
+        [(model, "validation") for model in models], by_alias=True
+    )
+    for box in BOXES.values():
+        definition = definitions["$defs"][box.__name__]
+        definition["required"] = ["box", *definition.get("required", [])]
+    properties = {
+        name: _named(references[model, "validation"]) for name, model in sections.items()
+    }
+    boxes = [references[box, "validation"] for box in BOXES.values()]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Auroral network",
+        "description": "A network of boxes and arrows over streams, run by `auroral run`.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["network"],
+        "properties": {
+            "network": {"type": "string", "pattern": _NAME},
+            "streams": properties["streams"],
+            "tables": properties["tables"],
+            "boxes": _named({"oneOf": boxes}),
+            "queries": _named({"type": "string"}),
+            "connection_points": properties["connection_points"],
+            "groups": _named({"type": "array", "items": {"type": "string"}}),
+            "outputs": properties["outputs"],
+            "engine": references[EngineOptions, "validation"],
+        },
+        "$defs": definitions["$defs"],
+    }
+
+
+def _named(entry: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "propertyNames": {"pattern": _NAME},
+        "additionalProperties": entry,
+    }
