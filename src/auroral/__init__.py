@@ -1,5 +1,7 @@
 """Auroral: a data stream manager on Spark."""
 
+from typing import TYPE_CHECKING
+
 import auroral.boxes  # noqa: F401  (makes the boxes known)
 from auroral.boxes.function import function
 from auroral.boxes.order import Order
@@ -10,6 +12,10 @@ from auroral.network.network import Network
 from auroral.network.types import Schema, Type
 from auroral.progress.declaration import Delayed, Ordered, Progress, Punctuated
 from auroral.qos.graphs import QoS
+from auroral.sql.queries import query_schema
+
+if TYPE_CHECKING:
+    from auroral.engine import Engine
 
 __version__ = "0.1.0"
 
@@ -23,6 +29,7 @@ def _ask_spark(text: str, schema: Schema) -> Type:
 
 
 check.fallback_resolver = _ask_spark
+check.query_checker = query_schema
 
 __all__ = [
     "AuroralError",

@@ -93,7 +93,7 @@ class Judge:
             [{**row, "m": row["m"] and list(row["m"].items())} for row in ROWS],
             schema=SCHEMA.arrow(),
         )
-        self.frame = spark.createDataFrame(table).coalesce(1).cache()
+        self.frame = spark.createDataFrame(table, schema=str(SCHEMA)).coalesce(1).cache()
         self.frame.count()
 
     def differences(self, texts: Sequence[str]) -> list[str]:

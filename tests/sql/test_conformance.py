@@ -90,7 +90,8 @@ def casts() -> list[str]:
     types += ["decimal(38,10)", "string"]
     numbers = ["b", *_NUMBERS, "s", "n", "u"]
     found = [f"cast({a} as {to})" for a in [*numbers, "t", "day"] for to in types]
-    found += [f"try_cast({a} as {to})" for a in [*numbers, "t"] for to in types]
+    found += [f"try_cast({a} as {to})" for a in numbers for to in types]
+    found += [f"try_cast(t as {to})" for to in types[1:]]
     found += [f"cast({a} as {to})" for a in ("s", "n", "u", "day", "t", "tn") for to in
               ("date", "timestamp", "timestamp_ntz", "string")]  # fmt: skip
     found += [f"cast({a} as timestamp)" for a in ("b", "ty", "sm", "j", "e", "dec", "ty / 4")]
@@ -184,11 +185,48 @@ def text_functions() -> list[str]:
               for k in (-1, 0, 2, 50)]  # fmt: skip
     found += [f"{name}({a}, {k}, {p})" for name in ("lpad", "rpad") for a in ("s", "u")
               for k in (-1, 0, 2, 12) for p in ("'xy'", "''", "'ß'")]  # fmt: skip
-    found += [f"{a} {op} '{p}'" for a in ("s", "u") for op in ("like", "ilike", "not like") for p in
-              ("abc", "a%", "%c%", "_b_", "A_C%", "%", "", "a\\\\_b%", "%\\\\%c%", "%ß", "日_語%")]  # fmt: skip
-    found += [f"{a} rlike '{p}'" for a in ("s", "u") for p in
-              ("^a", "b+", "[a-c]+$", "\\\\d+", "^$", "(a|x).*c", "\\\\s", ".", "\\\\bquick\\\\b", "[^a-z ]",
-               "(?i)ABC", "a{2,}", "\\\\w+,", "^.+$", "line$", "[\\\\d,]", "\\\\.", "(?s)tab.*line")]  # fmt: skip
+    found += [
+        f"{a} {op} '{p}'"
+        for a in ("s", "u")
+        for op in ("like", "ilike", "not like")
+        for p in (
+            "abc",
+            "a%",
+            "%c%",
+            "_b_",
+            "A_C%",
+            "%",
+            "",
+            "a\\\\_b%",
+            "%\\\\%c%",
+            "%ß",
+            "日_語%",
+        )
+    ]
+    found += [
+        f"{a} rlike '{p}'"
+        for a in ("s", "u")
+        for p in (
+            "^a",
+            "b+",
+            "[a-c]+$",
+            "\\\\d+",
+            "^$",
+            "(a|x).*c",
+            "\\\\s",
+            ".",
+            "\\\\bquick\\\\b",
+            "[^a-z ]",
+            "(?i)ABC",
+            "a{2,}",
+            "\\\\w+,",
+            "^.+$",
+            "line$",
+            "[\\\\d,]",
+            "\\\\.",
+            "(?s)tab.*line",
+        )
+    ]
     return found + split(r"""
     substr(s, 2) | substring(s from 2 for 3) | substring(u from -2) | substring(i, 1, 2)
     substr(s, j)
@@ -316,7 +354,7 @@ REJECTED = split("""
     d div 2 | n div 2 | substring(s) | nosuch(i) | nosuchfield + 1 | st.nope | i.x | arr['a']
     i[0] | case when i then 1 end
     cast(i as date) | cast(b as date) | cast(arr as int) | cast(day as binary)
-    try_cast(day as int) | try_cast(b as timestamp)
+    try_cast(day as int) | try_cast(t as boolean) | try_cast(b as timestamp)
     try_cast(i as binary) | date_add(day, l) | date_add(day, 1.5) | day + l | day + day | t + 1
     t * 2
     greatest(i) | greatest(i, s) | if(i, 1, 2) | coalesce() | array_contains(arr, 'x')

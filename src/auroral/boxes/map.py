@@ -89,9 +89,10 @@ class Map(OneInput):
     def progress(self, inputs: Sequence[ArcProgress]) -> ArcProgress:
         copies: dict[str, list[str]] = {}
         computed = {name.lower() for name in self.compute}
+        kept = {name.lower() for name in self.keep}
         attributes = {name for mark in inputs[0].items() for name in _names(*mark)}
         for name in attributes:
-            if (self.keep == "*" and name.lower() not in computed) or name in self.keep:
+            if (self.keep == "*" and name.lower() not in computed) or name.lower() in kept:
                 copies.setdefault(name, []).append(name)
         for name, text in self.compute.items():
             tree = parse(text) if isinstance(text, str) else None

@@ -24,4 +24,6 @@ def check(file: NetworkFile) -> None:
     for name in network.queries:
         typer.echo(f"query {name}  {checked.queries[name]}")
     for name, box in checked.not_executable().items():
-        typer.echo(f"note: {name} ({box.kind}) is valid; this version does not run it yet", err=True)
+        typer.echo(
+            f"note: {name} ({box.kind}) is valid; this version does not run it yet", err=True
+        )

@@ -27,20 +27,28 @@ def run(
     file: NetworkFile,
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--input", metavar="S=PATH", help="read stream S from a .csv, .jsonl or .parquet"),
+        typer.Option(
+            "--input", metavar="S=PATH", help="read stream S from a .csv, .jsonl or .parquet"
+        ),
     ] = None,
     outputs: Annotated[
         list[str] | None,
         typer.Option("--output", metavar="O=PATH", help="write output (or arc) O to a file"),
     ] = None,
     train: Annotated[int | None, typer.Option(min=1, help="most tuples per step")] = None,
-    hold: Annotated[bool, typer.Option("--hold", help="the input is a prefix: nothing ends")] = False,
-    state: Annotated[Path | None, typer.Option(help="directory that makes the run restartable")] = None,
+    hold: Annotated[
+        bool, typer.Option("--hold", help="the input is a prefix: nothing ends")
+    ] = False,
+    state: Annotated[
+        Path | None, typer.Option(help="directory that makes the run restartable")
+    ] = None,
     master: Annotated[str, typer.Option(help="Spark master")] = "local[*]",
-    clock: Annotated[str | None, typer.Option(help="wall, or arrival: time is what _at says")] = None,
-    dead_letters: Annotated[
-        Path, typer.Option(help="file for rows that do not fit")
-    ] = Path("dead-letters.jsonl"),
+    clock: Annotated[
+        str | None, typer.Option(help="wall, or arrival: time is what _at says")
+    ] = None,
+    dead_letters: Annotated[Path, typer.Option(help="file for rows that do not fit")] = Path(
+        "dead-letters.jsonl"
+    ),
     seconds: Annotated[
         float | None, typer.Option("--for", metavar="SECONDS", help="stop after so long")
     ] = None,
@@ -54,6 +62,7 @@ def run(
     engine = Engine(
         network, master=master, state=state, train=train, clock=clock, dead_letters=dead_letters
     )
+    engine.require_executable()
     for source in sources:
         engine.bind_source(source)
     targets = _bind_sinks(engine, checked, outputs, durable=state is not None)
@@ -102,9 +111,7 @@ def _work(
     return True
 
 
-def _pairs(
-    given: list[str] | None, option: str, what: str, names: Any
-) -> dict[str, str]:
+def _pairs(given: list[str] | None, option: str, what: str, names: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in given or []:
         name, equals, path = text.partition("=")
@@ -127,7 +134,8 @@ def _sources(checked: CheckedNetwork, given: dict[str, str]) -> list[Source]:
     network = checked.network
     declared = {n: s.source for n, s in network.streams.items() if s.source and n not in given}
     sources: list[Source] = []
-    for name, spec in [*given.items(), *declared.items()]:
+    specs: dict[str, str | dict[str, Any]] = {**given, **declared}
+    for name, spec in specs.items():
         stream = network.streams[name]
         if isinstance(spec, dict) and spec.get("format") not in SOURCES and "format" in spec:
             continue

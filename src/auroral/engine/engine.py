@@ -95,16 +95,7 @@ class Engine:
         """Check the network, open its state, start Spark and begin to work."""
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
-        for name, box in self.network.boxes.items():
-            if not box.executable:
-                raise not_executable(name, box).at(self.network.place("boxes", name))
-        if self.network.queries:
-            name = next(iter(self.network.queries))
-            raise UsageError(
-                "QUERY_NOT_EXECUTABLE",
-                "this version checks continuous queries but does not run them yet",
-                where=self.network.place("queries", name),
-            )
+        self.require_executable()
         self.spark = self._given_spark or start_session(self._master)
         self._owns_spark = self._given_spark is None
         self._checked = self.network.check(spark_resolver(self.spark))
@@ -120,6 +111,18 @@ class Engine:
             self._thread = threading.Thread(target=self._loop, name="auroral", daemon=True)
             self._thread.start()
         return self
+
+    def require_executable(self) -> None:
+        """Refuse what can be declared but not run yet, by name."""
+        for name, box in self.network.boxes.items():
+            if not box.executable:
+                raise not_executable(self.network.place("boxes", name), box)
+        for name in self.network.queries:
+            raise UsageError(
+                "QUERY_NOT_EXECUTABLE",
+                "this version checks continuous queries but does not run them yet",
+                where=self.network.place("queries", name),
+            )
 
     def _open(self) -> None:
         store = self._store
@@ -254,7 +257,9 @@ class Engine:
             with self._busy:
                 moment = self._ingest.end()
                 self._plane.end(moment)
-                saved = {s: self._plane.saved(s) for s in self.network.streams if self._plane.needs(s)}
+                saved = {
+                    s: self._plane.saved(s) for s in self.network.streams if self._plane.needs(s)
+                }
                 self._store.commit(Change(progress=saved))
 
     @property
@@ -406,7 +411,9 @@ class Engine:
 
     def _output_arcs(self, checked: CheckedNetwork) -> dict[str, str]:
         arcs = {name: output.from_ for name, output in checked.network.outputs.items()}
-        return arcs | {name: name for name in self._sinks if name not in arcs and name in checked.arcs}
+        return arcs | {
+            name: name for name in self._sinks if name not in arcs and name in checked.arcs
+        }
 
     def _all_superboxes(
         self, checked: CheckedNetwork, outputs: Mapping[str, str]
@@ -414,7 +421,9 @@ class Engine:
         """Fused boxes, and one empty superbox per stream that feeds none: its log moves on too."""
         fused = superboxes(checked, outputs.values())
         read = {source for superbox in fused for source in superbox.sources}
-        alone = [Superbox(name, (name,), (), ()) for name in checked.network.streams if name not in read]
+        alone = [
+            Superbox(name, (name,), (), ()) for name in checked.network.streams if name not in read
+        ]
         return (*fused, *alone)
 
     def _register_consumers(self) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox, superboxes
 from auroral.spark.analysis import spark_resolver
+from auroral.spark.plan import arc_schema
 from auroral.spark.runner import Runner
 from auroral.spark.session import start_session
 from auroral.spark.slots import Slots
-from auroral.spark.plan import arc_schema
 
 
 def explained(network: Network, master: str = "local[*]") -> str:
@@ -35,7 +35,9 @@ def explained(network: Network, master: str = "local[*]") -> str:
         runner = Runner(session, checked, Path(directory))
         for superbox in fused:
             lines += ["", *_described(superbox), "  Spark plan:"]
-            schemas = {source: arc_schema(checked.arcs[source].schema) for source in superbox.sources}
+            schemas = {
+                source: arc_schema(checked.arcs[source].schema) for source in superbox.sources
+            }
             counts = dict.fromkeys(superbox.sources, 1)
             slots = Slots(Path(directory) / superbox.name, counts, schemas)
             plan = runner.compile(superbox, slots.files)

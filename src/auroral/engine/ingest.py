@@ -123,9 +123,7 @@ class Ingest:
             self.seal()
             moment = self.next_moment
             self.next_moment += 1
-            self._store.commit(
-                Change(next_moment=self.next_moment, meta={"ended": str(moment)})
-            )
+            self._store.commit(Change(next_moment=self.next_moment, meta={"ended": str(moment)}))
             return moment
 
     def seal(self) -> int:
@@ -198,9 +196,7 @@ class Ingest:
         if self._journal:
             self._journal.clear()
 
-    def _table(
-        self, stream: str, chunk: Chunk, moments: Any
-    ) -> tuple[pa.Table, tuple[Noted, ...]]:
+    def _table(self, stream: str, chunk: Chunk, moments: Any) -> tuple[pa.Table, tuple[Noted, ...]]:
         """A chunk's tuples with their hidden columns, and its punctuations."""
         chosen = moments if len(chunk.positions) == chunk.count else moments[chunk.positions]
         if chunk.at_us is None:

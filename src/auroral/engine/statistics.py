@@ -83,9 +83,7 @@ def entities(network: Network) -> dict[str, list[str]]:
     }
 
 
-def describe_entity(
-    name: str, checked: CheckedNetwork, stats: Mapping[str, Any]
-) -> dict[str, Any]:
+def describe_entity(name: str, checked: CheckedNetwork, stats: Mapping[str, Any]) -> dict[str, Any]:
     """Everything known of a stream, box, arc or output."""
     network = checked.network
     found: dict[str, Any] = {"name": name}

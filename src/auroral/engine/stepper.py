@@ -89,9 +89,7 @@ class Stepper:
         rows = sum(file.rows for held in files.values() for file in held)
         result = self._spark(train, files, rows) if superbox.boxes and rows else StepResult()
         fresh = [
-            Fresh(arc, table, train.last)
-            for arc, table in result.tables.items()
-            if table.num_rows
+            Fresh(arc, table, train.last) for arc, table in result.tables.items() if table.num_rows
         ]
         written = [
             segment
@@ -113,10 +111,8 @@ class Stepper:
         for path in self._cuts.iterdir():
             path.unlink()
 
-    def _spark(
-        self, train: Train, files: dict[str, list[TrainFile]], rows: int
-    ) -> StepResult:
-        through_driver = self._expected_bytes(train, files, rows) <= self._driver_bytes
+    def _spark(self, train: Train, files: dict[str, list[TrainFile]], rows: int) -> StepResult:
+        through_driver = self._expected_bytes(train, files) <= self._driver_bytes
         try:
             result = self._runner.run(train.superbox, files, through_driver=through_driver)
         except RunError as error:
@@ -130,9 +126,7 @@ class Stepper:
             self._yield[train.superbox.name] = 0.5 * before + 0.5 * made / rows
         return result
 
-    def _expected_bytes(
-        self, train: Train, files: dict[str, list[TrainFile]], rows: int
-    ) -> float:
+    def _expected_bytes(self, train: Train, files: dict[str, list[TrainFile]]) -> float:
         """How large the result will be, if boxes make as many tuples as they did before."""
         size = sum(file.bytes for held in files.values() for file in held)
         default = float(len(train.superbox.terminals))

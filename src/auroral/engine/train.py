@@ -45,9 +45,7 @@ def next_train(
     if last is None:
         every = [segment for held in waiting.values() for segment in held]
         last = train_end(every, head, complete, limit)
-    chosen = {
-        source: tuple(s for s in held if s.first < last) for source, held in waiting.items()
-    }
+    chosen = {source: tuple(s for s in held if s.first < last) for source, held in waiting.items()}
     return Train(superbox, head, last, chosen)
 
 

@@ -57,11 +57,13 @@ class RateSource:
             for i, field in enumerate(schema)
         ]
         self._now = now
-        self._start = now()
+        self._start: float | None = None
         self._taken = 0
 
     def poll(self, limit: int) -> Chunk | None:
-        """The rows that are due by now."""
+        """The rows that are due by now; time counts from the first call."""
+        if self._start is None:
+            self._start = self._now() - self._taken / self.rows_per_s
         due = int((self._now() - self._start) * self.rows_per_s + 1e-9)
         if self.rows is not None:
             due = min(due, self.rows)
@@ -86,7 +88,7 @@ class RateSource:
     def seek(self, offset: Any) -> None:
         """Go on at the row after; the time between does not count."""
         self._taken = offset["skip"]
-        self._start = self._now() - self._taken / self.rows_per_s
+        self._start = None
 
     def close(self) -> None:
         """Nothing is held."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
-from auroral.errors import NetworkError
+from auroral.errors import NetworkError, UsageError
 from auroral.network.declarations import Declaration
 from auroral.network.types import Schema, Type
 from auroral.progress.propagation import ArcProgress
@@ -90,3 +90,12 @@ def require_inputs(box: ManyInputs, count: int) -> None:
             "BAD_PARAMETER",
             f"{box.kind} takes {count} inputs, found {len(box.inputs)}: {', '.join(box.inputs)}",
         )
+
+
+def not_executable(name: str, box: Box) -> UsageError:
+    """The named refusal of boxes that can be declared but not run yet."""
+    return UsageError(
+        "BOX_NOT_EXECUTABLE",
+        f"this version checks {box.kind} boxes but does not run them yet",
+        where=f"box {name}",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 fallback_resolver: Resolver | None = None
 """Asked about functions outside the catalogue when a check is given no resolver."""
+
+
+query_checker: Callable[[str, Mapping[str, Schema]], Schema] | None = None
+"""Types continuous queries; set where SQL is known."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ def check(network: Network, resolver: Resolver | None = None) -> CheckedNetwork:
             arc = f"{name}.{port}" if port else name
             arcs[arc] = TypedArc(arc, schema, name, port)
     _check_endpoints(network, arcs)
-    return CheckedNetwork(network, arcs, order)
+    return CheckedNetwork(network, arcs, order, _check_queries(network, arcs))
 
 
 def unknown_arc(arc: str, arcs: Iterable[str], network: Network) -> NetworkError:
@@ -129,6 +133,19 @@ def _cycle(network: Network, path: list[str], back_to: str) -> NetworkError:
         f"boxes feed each other in a circle: {' ← '.join(loop)}",
         where=network.place("boxes", back_to),
     )
+
+
+def _check_queries(network: Network, arcs: Mapping[str, TypedArc]) -> dict[str, Schema]:
+    if query_checker is None:
+        return {}
+    schemas = {name: arc.schema for name, arc in arcs.items()}
+    found: dict[str, Schema] = {}
+    for name, sql in network.queries.items():
+        try:
+            found[name] = query_checker(sql, schemas)
+        except NetworkError as error:
+            raise error.at(network.place("queries", name)) from None
+    return found
 
 
 def _check_endpoints(network: Network, arcs: Mapping[str, TypedArc]) -> None:

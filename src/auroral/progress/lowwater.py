@@ -82,7 +82,7 @@ class LowWater:
             return self
         raised = np.maximum.accumulate(values)
         if len(self.values):
-            raised = np.maximum(raised, self.values[-1])
+            raised = np.maximum(raised, self.values[-1:])
             keep = raised > np.concatenate([self.values[-1:], raised[:-1]])
             values = np.concatenate([self.values, raised[keep]])
         else:
@@ -166,10 +166,10 @@ def _last_of_moment(moments: Moments, values: Values) -> tuple[Moments, Values]:
 
 
 def as_values(values: Sequence[Any]) -> Values:
-    """Values as an array that compares as they do: int64, float64 or objects (decimals)."""
-    if all(isinstance(v, int) for v in values):
+    """Values as an array that compares as they do: int64, float64 or objects (long decimals)."""
+    if all(isinstance(v, int) and -(2**63) <= v < 2**63 for v in values):
         return np.array(values, np.int64)
-    if all(isinstance(v, int | float) for v in values):
+    if any(isinstance(v, float) for v in values):
         return np.array(values, np.float64)
     return np.array(values, object)
 

@@ -36,11 +36,12 @@ def renamed(progress: ArcProgress, names: Mapping[str, Sequence[str]]) -> ArcPro
 
 def united(inputs: Sequence[ArcProgress]) -> ArcProgress:
     """Union: the least mark of all inputs; an input without one stops it [3 §5.4]."""
-    shared = set(inputs[0]).intersection(*inputs[1:])
+    # Names match without regard to case; the first input's are the union's.
+    folded = [{name.lower(): mark for name, mark in progress.items()} for progress in inputs]
     result: dict[str, Mark] = {}
     for attribute in inputs[0]:
-        if attribute in shared:
-            mark = _least([progress[attribute] for progress in inputs])
+        if all(attribute.lower() in progress for progress in folded):
+            mark = _least([progress[attribute.lower()] for progress in folded])
             if mark is not None:
                 result[attribute] = mark
     return result
@@ -51,7 +52,7 @@ def _least(marks: Sequence[Mark]) -> Mark | None:
     grouped = [mark for mark in marks if isinstance(mark, GroupedLowWater)]
     if not grouped:
         return minimum(plain)
-    if len({mark.by for mark in grouped}) > 1:
+    if len({tuple(name.lower() for name in mark.by) for mark in grouped}) > 1:
         return None
     common = set(grouped[0].groups).intersection(*(mark.groups for mark in grouped[1:]))
     groups = {

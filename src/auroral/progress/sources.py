@@ -90,7 +90,7 @@ class SourceProgress:
     ) -> LowWater:
         steps: list[tuple[Moments, Values]] = []
         if values is not None and len(values):
-            steps.append((moments, values - self.delay if self.delay else values))
+            steps.append((moments, _lowered(values, self.delay)))
         if punctuations:
             at = np.array([moment for moment, _ in punctuations], np.int64)
             steps.append((at, as_values([value for _, value in punctuations])))
@@ -122,3 +122,13 @@ class SourceProgress:
                 punctuations.get(group, []),
             )
         return GroupedLowWater(self.by, groups)
+
+
+def _lowered(values: Values, delay: Any) -> Values:
+    """Values less the delay; near the least integer as objects, which do not wrap round."""
+    if not delay:
+        return values
+    if values.dtype == np.int64 and int(values.min()) - delay < -(2**63):
+        values = values.astype(object)
+    lowered: Values = values - delay
+    return lowered

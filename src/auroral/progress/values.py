@@ -6,7 +6,7 @@ Timestamps become microseconds, dates days, decimals unscaled integers.
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 from auroral.progress.lowwater import END, Values
 
 _EPOCH = datetime(1970, 1, 1)
+# Python rounds decimals to 28 digits unless told otherwise; fields have up to 38.
+_EXACT = Context(prec=38)
 
 
 def column_marks(column: pa.ChunkedArray) -> tuple[Values, Any]:
@@ -26,7 +28,7 @@ def column_marks(column: pa.ChunkedArray) -> tuple[Values, Any]:
     valid = pc.is_valid(column).to_numpy()
     if pa.types.is_decimal(column.type):
         scale = column.type.scale
-        unscaled = [0 if v is None else int(v.scaleb(scale)) for v in column.to_pylist()]
+        unscaled = [0 if v is None else int(v.scaleb(scale, _EXACT)) for v in column.to_pylist()]
         fits = all(-(2**63) <= v < 2**63 for v in unscaled)
         return np.array(unscaled, np.int64 if fits else object), valid
     if pa.types.is_date(column.type):
@@ -44,7 +46,7 @@ def to_mark(value: Any, scale: int = 0) -> int | float:
     if isinstance(value, date):
         return (value - _EPOCH.date()).days
     if isinstance(value, Decimal):
-        return int(value.scaleb(scale))
+        return int(value.scaleb(scale, _EXACT))
     return float(value) if isinstance(value, float) else int(value)
 
 
@@ -61,7 +63,7 @@ def from_mark(mark: Any, type_name: str, scale: int = 0) -> Any:
     if type_name == "date":
         return (_EPOCH.date() + timedelta(days=int(mark))).isoformat()
     if type_name == "decimal":
-        return str(Decimal(int(mark)).scaleb(-scale))
+        return str(Decimal(int(mark)).scaleb(-scale, _EXACT))
     return mark
 
 

@@ -27,7 +27,9 @@ def superboxes(checked: CheckedNetwork, wanted: Iterable[str]) -> tuple[Superbox
 
     Boxes that share a source are connected too, so that each stream is scanned once.
     """
-    terminals = [arc for arc in dict.fromkeys(wanted) if checked.arcs[arc].producer in _boxes(checked)]
+    terminals = [
+        arc for arc in dict.fromkeys(wanted) if checked.arcs[arc].producer in _boxes(checked)
+    ]
     needed = _upstream(checked, terminals)
     parent: dict[str, str] = {}
 

@@ -37,4 +37,3 @@ def train_end(waiting: Sequence[Run], head: int, complete: int, limit: int) -> i
         return min(end, complete)
     start = min((run.first for run in waiting if run.last >= head), default=head)
     return min(max(start, head) + limit, complete)
-

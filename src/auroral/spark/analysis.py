@@ -13,7 +13,9 @@ from auroral.network.types import Schema, Type
 
 
 def spark_schema(schema: Schema) -> StructType:
-    return StructType.fromDDL(str(schema)) if len(schema) else StructType([])
+    parsed = StructType.fromDDL(str(schema)) if len(schema) else StructType([])
+    assert isinstance(parsed, StructType)
+    return parsed
 
 
 def spark_resolver(session: SparkSession) -> Resolver:

@@ -70,7 +70,9 @@ class Frame:
     def evaluate(self, lane: Lane, wanted: Sequence[tuple[str, Type]]) -> list[str]:
         """Columns for expressions over a lane's fields; the same expression is made once."""
         scope = tuple(sorted(lane.columns.items()))
-        fresh = [(t, ty) for t, ty in dict.fromkeys(wanted) if (t, str(ty), scope) not in self._made]
+        fresh = [
+            (t, ty) for t, ty in dict.fromkeys(wanted) if (t, str(ty), scope) not in self._made
+        ]
         if fresh:
             own = [*HIDDEN_COLUMNS, *self._types]
             # The lane's fields get their own names for as long as the user's text is resolved.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.functions import arrow_udf
 
 from auroral.boxes.function import Function, load_named
 from auroral.network.types import Field, Schema, Type
@@ -40,7 +41,7 @@ def call(
     arguments = how.arguments(Schema(fields), directory)
     target = how.udf if isinstance(how.udf, str) else how.load()
     apply = _applier(target, returns.arrow(), str(directory) if directory else None)
-    result = F.arrow_udf(apply, f"struct<value:{returns},error:string>")
+    result = arrow_udf(apply, f"struct<value:{returns},error:string>")  # type: ignore[call-overload]
     belongs = F.expr(lane.condition_sql())
     columns = [F.col(lane.columns[name]) for name in arguments]
     both = Type("struct", children=(Field("value", returns), Field("error", _STRING)))
@@ -87,8 +88,6 @@ def applied(
 
 def _positions(belongs: pa.Array) -> pa.Array:
     """For each row its place among those that belong, or NULL."""
-    import numpy as np
-
     mask = belongs.to_numpy(zero_copy_only=False)
     return pa.array(np.cumsum(mask) - 1, mask=~mask)
 
@@ -119,8 +118,3 @@ def _one_by_one(
             values.append(pa.nulls(1, returns))
             errors.append(f"{type(error).__name__}: {error}"[:500])
     return pa.concat_arrays(values), pa.array(errors, pa.string())
-
-
-def failed_row(text: str) -> str:
-    """The failed tuple as it is shown in a dead letter."""
-    return json.dumps(json.loads(text), ensure_ascii=False) if text else ""

@@ -49,7 +49,9 @@ def _major(java: Path) -> int | None:
         if found:
             return parse_major(found[1])
     try:
-        done = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [str(java), "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError("NO_JAVA", f"java does not start: {error}", where=str(java)) from None
     found = re.search(r'version "([^"]+)"', done.stderr + done.stdout)

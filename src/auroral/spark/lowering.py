@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from auroral.boxes import Filter, Map, Union
-from auroral.errors import UsageError
 from auroral.network.box import Box
+from auroral.network.box import not_executable as not_executable  # re-exported
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.boxes import filter as filter_box
@@ -55,12 +55,3 @@ def _lower_box(
         lanes.arcs[name] = union_box.lower(box, inputs, checked.arcs[name].schema)
     else:
         raise not_executable(name, box)
-
-
-def not_executable(name: str, box: Box) -> UsageError:
-    """The named refusal of boxes that can be declared but not run yet."""
-    return UsageError(
-        "BOX_NOT_EXECUTABLE",
-        f"this version checks {box.kind} boxes but does not run them yet",
-        where=f"box {name}",
-    )

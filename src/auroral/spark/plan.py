@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from auroral.network.check import CheckedNetwork
@@ -142,7 +142,8 @@ def compile_plan(
         strand = Strand(bits[id(lane)], slots.take(lane), lane.rank, rows_of(lane))
         strands[arc] = (*strands.get(arc, ()), strand)
     failures = tuple(
-        (box, Strand(bits[id(lane)], slots.take(lane), b"", rows_of(lane))) for box, lane in wanted_failures
+        (box, Strand(bits[id(lane)], slots.take(lane), b"", rows_of(lane)))
+        for box, lane in wanted_failures
     )
     counting = plan_counts(superbox, checked, lanes.arcs)
     masks = -(-len(everything) // _BITS) if len(everything) > 1 else 0
@@ -217,7 +218,7 @@ class _Slots:
             taken[column] = slot
         return taken[column]
 
-    def columns(self, frame: Frame) -> list[object]:
+    def columns(self, frame: Frame) -> list[Column]:
         held = {slot: column for column, slot in self._taken[frame.source].items()}
         return [
             (F.col(held[n]) if n in held else F.lit(None).cast(str(type))).alias(f"s{n}")

@@ -73,6 +73,7 @@ def start_session(
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.python.worker.reuse": "true",
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "auroral-warehouse"),
     }
     if master.startswith("local"):
         settings["spark.driver.host"] = "127.0.0.1"
@@ -122,7 +123,7 @@ def step_session(session: SparkSession) -> SparkSession:
 
 
 def is_local(session: SparkSession) -> bool:
-    return session.sparkContext.master.startswith("local")
+    return str(session.sparkContext.master).startswith("local")
 
 
 def _driver_memory() -> str:

@@ -24,7 +24,9 @@ MOST_SLOTS = 16
 class Slots:
     """The slot files of one compiled plan."""
 
-    def __init__(self, directory: Path, counts: Mapping[str, int], schemas: Mapping[str, pa.Schema]):
+    def __init__(
+        self, directory: Path, counts: Mapping[str, int], schemas: Mapping[str, pa.Schema]
+    ):
         self.directory = directory
         self.files: dict[str, list[str]] = {}
         self._empty: dict[str, Path] = {}
@@ -32,12 +34,16 @@ class Slots:
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(parents=True)
             for source, count in counts.items():
-                self.files[source] = [str(directory / f"{source}-{n}.parquet") for n in range(count)]
+                self.files[source] = [
+                    str(directory / f"{source}-{n}.parquet") for n in range(count)
+                ]
                 for name in self.files[source]:
                     with open(name, "wb") as file:
                         file.truncate(MAX_FILE_BYTES)
                 self._empty[source] = directory / f"{source}-empty.parquet"
-                write_file(self._empty[source], encode(schemas[source].empty_table()), durable=False)
+                write_file(
+                    self._empty[source], encode(schemas[source].empty_table()), durable=False
+                )
 
     def link(self, train: Mapping[str, Sequence[Path]]) -> None:
         """Put a train's files into the slots; slots left over hold no tuples."""

@@ -15,6 +15,7 @@ from auroral.sql.coercion import (
     DOUBLE,
     INT,
     STRING,
+    VOID,
     adjusted,
     decimal_for,
     is_interval,

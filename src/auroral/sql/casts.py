@@ -29,7 +29,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]*(\.[0-9]*)?")
 _EXACT_INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
 _HEX_FLOAT = re.compile(r"([+-]?0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP][+-]?[0-9]+)[fFdD]?")
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# BigDecimal takes the digits of every script.
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WORDS = {"t": True, "true": True, "y": True, "yes": True, "1": True}
 _WORDS |= {"f": False, "false": False, "n": False, "no": False, "0": False}
 _INFINITE = {"inf": math.inf, "+inf": math.inf, "infinity": math.inf, "+infinity": math.inf}
@@ -96,6 +97,8 @@ def converter(source: Type, to: Type, attempt: bool = False) -> Converter:
         return never
     name = to.name
     if name == "string":
+        if attempt and source.name == "decimal":
+            return "{:f}".format
         return text_of(source)
     if name in LIMITS:
         return _to_integer(source, name, attempt)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -18,14 +19,17 @@ from auroral.sql import (  # noqa: F401 (they fill the catalogue)
 )
 from auroral.sql.catalogue import CATALOGUE
 from auroral.sql.coercion import INT, STRING, VOID, implicit, shown
-from auroral.sql.numbers import float32
+from auroral.sql.numbers import float32, to_decimal
 from auroral.sql.operators import choose
 from auroral.sql.syntax import Call, Case, Cast, Index, Lambda, Literal, Member, Name, Node
 from auroral.sql.typed import OnlySparkError, Row, Typed, cast, constant, mismatch, strict
 
 _CAST_FUNCTIONS = {
-    name: Type.parse(name)
-    for name in ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "date", "timestamp", "binary", "string"]
+    field.type.name: field.type
+    for field in Schema.parse(
+        "a boolean, b tinyint, c smallint, d int, e bigint, f float, g double, h decimal, "
+        "i date, j timestamp, k binary, l string"
+    )
 }
 
 
@@ -75,6 +79,9 @@ def _field(name: str, schema: Schema) -> Typed:
     key = field.name
     if field.type.name == "float":
         return strict(field.type, [Typed(field.type, itemgetter(key))], float32)
+    if field.type.name == "decimal":
+        exact = partial(to_decimal, type=field.type)
+        return strict(field.type, [Typed(field.type, itemgetter(key))], exact)
     return Typed(field.type, itemgetter(key))
 
 

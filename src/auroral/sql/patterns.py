@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from auroral.errors import NetworkError
+from auroral.errors import NetworkError, RunError
 from auroral.network.types import Type
 from auroral.sql.catalogue import register
 from auroral.sql.coercion import BOOLEAN, INT, STRING, array_of
@@ -52,7 +52,10 @@ def _like(name: str, fold: bool) -> None:
         def run(text: str, pattern: str) -> bool:
             if fold:
                 text, pattern = text.lower(), pattern.lower()
-            return like_pattern(pattern, escape).fullmatch(text) is not None
+            try:
+                return like_pattern(pattern, escape).fullmatch(text) is not None
+            except NetworkError as error:  # the pattern came with the tuple
+                raise RunError(error.code, error.message, hint=error.hint) from None
 
         return strict(BOOLEAN, texts[:2], run)
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ class Manifest:
             "SELECT id, log, file, rows, bytes, crc, first, last, sealed, punctuations"
             " FROM segment ORDER BY log, first, id"
         )
-        return [Segment(*row[:9], _punctuations(row[9])) for row in rows]
+        return [replace(Segment(*row[:9]), punctuations=_punctuations(row[9])) for row in rows]
 
     def cursors(self) -> dict[tuple[str, str], tuple[int, int]]:
         rows = self._all("SELECT log, consumer, head, tail FROM cursor")

@@ -12,7 +12,6 @@ from auroral.spark.frame import Condition, Frame, Lane
 from auroral.spark.functions import Failures, call
 
 
-
 def lower(
     box: Map, lane: Lane, frame: Frame, output: Schema, directory: Path | None
 ) -> tuple[Lane, list[Failures]]:

@@ -17,7 +17,9 @@ def lower(_box: Union, inputs: Sequence[Sequence[Lane]], output: Schema) -> list
     number of the input goes in front of the lane's rank.
     """
     sources = [{lane.source for lane in lanes} for lanes in inputs]
-    shared = {source for group in sources for source in group if sum(source in g for g in sources) > 1}
+    shared = {
+        source for group in sources for source in group if sum(source in g for g in sources) > 1
+    }
     united: list[Lane] = []
     for number, lanes in enumerate(inputs):
         for lane in lanes:

@@ -1,0 +1,43 @@
+# `make` lists what there is to make. Each target sets up what it needs; see scripts/setup.sh.
+
+BIN := .venv/bin
+JAVA := JAVA_HOME="$$(cat .venv/java_home)"
+CODE := $(wildcard src tests bench apps)
+ARGS :=
+
+.PHONY: help setup tools demo test check bench fmt lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
+
+setup: ## Make .venv ready: locked packages and a Java for Spark
+	@sh scripts/setup.sh
+
+tools: # what needs no Java
+	@sh scripts/setup.sh --no-java
+
+demo: setup ## Show a running network
+	@$(JAVA) $(BIN)/python -m auroral.demo $(ARGS)
+
+test: setup ## Run every test (ARGS="tests/io -k csv" for some)
+	$(JAVA) $(BIN)/pytest $(ARGS)
+
+check: tools ## Check format, lint, types and the import law
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy $(CODE)
+	$(BIN)/pytest tests/system/test_import_law.py
+
+bench: setup ## Measure single boxes, next to plain Spark
+	@$(JAVA) $(BIN)/auroral bench micro $(ARGS)
+
+fmt: tools ## Format and mend what can be mended
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+lock: ## Write the lock files from pyproject.toml (UPGRADE=1 for newest versions)
+	sh scripts/lock.sh
+
+clean: ## Remove what make made, .venv too
+	rm -rf .venv .make dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
