@@ -110,6 +110,7 @@ class Engine:
         if self._background:
             self._thread = threading.Thread(target=self._loop, name="auroral", daemon=True)
             self._thread.start()
+            self._feeder.start()
         return self
 
     def require_executable(self) -> None:
@@ -338,7 +339,6 @@ class Engine:
 
     def _loop(self) -> None:
         try:
-            self._feeder.start()
             while not self._stopping:
                 if not self._work():
                     with self._changed:

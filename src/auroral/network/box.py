@@ -92,10 +92,10 @@ def require_inputs(box: ManyInputs, count: int) -> None:
         )
 
 
-def not_executable(name: str, box: Box) -> UsageError:
+def not_executable(place: str, box: Box) -> UsageError:
     """The named refusal of boxes that can be declared but not run yet."""
     return UsageError(
         "BOX_NOT_EXECUTABLE",
         f"this version checks {box.kind} boxes but does not run them yet",
-        where=f"box {name}",
+        where=place,
     )

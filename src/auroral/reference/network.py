@@ -47,7 +47,7 @@ class Reference:
     def __init__(self, network: Network):
         for name, box in network.boxes.items():
             if not box.executable:
-                raise not_executable(name, box).at(network.place("boxes", name))
+                raise not_executable(network.place("boxes", name), box)
         if network.queries:
             raise UsageError(
                 "QUERY_NOT_EXECUTABLE",
@@ -168,7 +168,7 @@ def _operator(name: str, box: Box, inputs: list[Schema], directory: Path | None)
         return ReferenceMap(box, inputs, directory)
     if isinstance(box, Union):
         return ReferenceUnion(box, inputs, directory)
-    raise not_executable(name, box)
+    raise not_executable(f"box {name}", box)
 
 
 def _only_spark(text: str, schema: Schema) -> Type:

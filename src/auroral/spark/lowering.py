@@ -54,4 +54,4 @@ def _lower_box(
     elif isinstance(box, Union):
         lanes.arcs[name] = union_box.lower(box, inputs, checked.arcs[name].schema)
     else:
-        raise not_executable(name, box)
+        raise not_executable(f"box {name}", box)

@@ -1,0 +1,176 @@
+"""Real processes, really killed: the same command goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+NETWORK = """
+network: kill
+streams:
+  a: {schema: {n: bigint, v: int}, progress: {on: n, ordered: true}}
+  b: {schema: {n: bigint, v: int}}
+boxes:
+  both: {box: union, inputs: [a, b]}
+  some: {box: filter, input: both, where: v % 3 <> 0}
+  more: {box: map, input: some, keep: "*", compute: {w: n * 2}}
+outputs:
+  out: {from: more}
+  rest: {from: some.rest}
+"""
+ROWS = 6_000
+COMMAND = (
+    *("run", "net.yaml", "--input", "a=a.csv", "--input", "b=b.csv"),
+    *("--output", "out=out.csv", "--output", "rest=rest.jsonl", "--train", "400"),
+    *("--state", "state", "--master", "local[2]"),
+)
+
+
+def start(place: Path) -> subprocess.Popen[str]:
+    # A session of its own, so that Spark's JVM is killed with it.
+    return subprocess.Popen(
+        [sys.executable, "-m", "auroral.cli.main", *COMMAND],
+        cwd=place,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def test_kill_nine_at_any_moment_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    (tmp_path / "net.yaml").write_text(NETWORK)
+    for name, sign in (("a", 1), ("b", -1)):
+        rows = (f"{sign * i},{'' if i % 97 == 0 else i % 11}" for i in range(ROWS))
+        bad = ["x,1"] if name == "a" else []
+        (tmp_path / f"{name}.csv").write_text("n,v\n" + "\n".join([*rows, *bad]) + "\n")
+    chance = random.Random(5)
+    kills = 0
+    for target in (0, ROWS // 8, ROWS // 2, ROWS):
+        process = start(tmp_path)
+        limit = time.monotonic() + 120
+        while process.poll() is None and time.monotonic() < limit:
+            if lines(tmp_path / "out.csv") > target:
+                # Somewhere within the next steps.
+                time.sleep(chance.random() * 0.2)
+                break
+            time.sleep(0.01)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            kills += 1
+        process.wait()
+    assert kills >= 2, "the run was over before it could be killed"
+    process = start(tmp_path)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+
+    def expected(i: int) -> list[tuple[int, int | None]]:
+        v = None if i % 97 == 0 else i % 11
+        return [(i, v), (-i, v)]
+
+    every = [row for i in range(ROWS) for row in expected(i)]
+    wanted = [f"{n},{v},{2 * n}" for n, v in every if v is not None and v % 3]
+    found = (tmp_path / "out.csv").read_text().splitlines()
+    assert found[0] == "n,v,w"
+    assert found[1:] == wanted
+    rest = (tmp_path / "rest.jsonl").read_text().splitlines()
+    assert len(rest) == len(every) - len(wanted)
+    assert len((tmp_path / "dead-letters.jsonl").read_text().splitlines()) == 1
+
+
+def test_control_c_stops_cleanly_and_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "net.yaml").write_text(NETWORK)
+    for name in "ab":
+        text = "n,v\n" + "".join(f"{i},{i % 11}\n" for i in range(ROWS))
+        (tmp_path / f"{name}.csv").write_text(text)
+    process = start(tmp_path)
+    limit = time.monotonic() + 120
+    while lines(tmp_path / "out.csv") < 2 and process.poll() is None and time.monotonic() < limit:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+    if "stopped after" in said:
+        assert "the same command goes on from here" in said
+    process = start(tmp_path)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert lines(tmp_path / "out.csv") == 1 + sum(2 for i in range(ROWS) if i % 11 % 3)
+
+
+def test_a_full_disk_is_one_sentence_and_the_run_goes_on_later(tmp_path: Path) -> None:
+    (tmp_path / "net.yaml").write_text(NETWORK)
+    for name in "ab":
+        text = "n,v\n" + "".join(f"{i},{i % 11}\n" for i in range(ROWS))
+        (tmp_path / f"{name}.csv").write_text(text)
+    # A limit on the size of files stands for a full disk: writes fail in the same way.
+    limited = (
+        "import resource, signal, sys\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "from auroral.spark.session import start_session\n"
+        "start_session('local[2]')\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))\n"
+        f"sys.argv = ['auroral', *{COMMAND!r}]\n"
+        "from auroral.cli.main import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", limited],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "CANNOT_WRITE" in done.stderr
+    assert "Traceback" not in done.stderr
+    process = start(tmp_path)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert lines(tmp_path / "out.csv") == 1 + sum(2 for i in range(ROWS) if i % 11 % 3)
+
+
+@pytest.mark.parametrize(
+    ("environment", "code"),
+    [
+        ({"JAVA_HOME": "", "PATH": "/nowhere"}, "NO_JAVA"),
+        ({"JAVA_HOME": "/nowhere"}, "NO_JAVA"),
+        ({"JAVA_HOME": "old"}, "WRONG_JAVA"),
+    ],
+)
+def test_java_that_is_missing_or_too_old(
+    tmp_path: Path, environment: dict[str, str], code: str
+) -> None:
+    (tmp_path / "net.yaml").write_text(NETWORK)
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("n,v\n1,1\n")
+    old = tmp_path / "old"
+    (old / "bin").mkdir(parents=True)
+    (old / "bin" / "java").touch(mode=0o755)
+    (old / "release").write_text('JAVA_VERSION="11.0.2"\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "auroral.cli.main", *COMMAND],
+        cwd=tmp_path,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert code in done.stderr
+    assert "Traceback" not in done.stderr
