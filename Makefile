@@ -28,7 +28,7 @@ check: tools ## Check format, lint, types and the import law
 	$(BIN)/mypy $(CODE)
 	$(BIN)/pytest tests/system/test_import_law.py
 
-bench: setup ## Measure single boxes, next to plain Spark
+bench: setup ## Run the micro benchmark, next to plain Structured Streaming
 	@$(JAVA) $(BIN)/auroral bench micro $(ARGS)
 
 fmt: tools ## Format and mend what can be mended

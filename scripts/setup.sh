@@ -140,11 +140,11 @@ make_venv() {
     # up to date.
     if [ "$(tail -n 1 "$STAMP" 2>/dev/null)" != "$(pwd)" ] ||
         ! "$VENV/bin/python" -c '' >/dev/null 2>&1; then
-        say "making $VENV with $("$python" -V)"
+        say "making $VENV with $("$python" -V); the first time fetches Spark, 450 MB"
         logged "$python" -m venv --clear "$VENV" || fail "$python cannot make $VENV"
     fi
     rm -f "$STAMP"
-    say "installing Python packages (Spark alone is 450 MB; the first time takes minutes)"
+    say "installing the locked Python packages"
     # What builds comes first: pyspark is published as source and is built with it.
     if pip_install --require-hashes -r requirements-build.lock &&
         pip_install --require-hashes --use-pep517 -r requirements-dev.lock &&

@@ -97,8 +97,6 @@ class ScriptedSource(IterableSource):
     An engine takes it by `engine.bind_source(source)`.
     """
 
-    finite = True
-
     def __init__(self, network: Network, stream: str, rows: Rows):
         if stream not in network.streams:
             names = network.streams

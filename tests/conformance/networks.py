@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from random import Random
 from typing import Any
-
-from hypothesis import strategies as st
 
 from auroral import Delayed, Network, Ordered, Progress, Punctuated
 from auroral.network.arc import Arc
@@ -31,7 +30,6 @@ PREDICATES = {
         "d >= 1.5",
         "k IN (1, 2, NULL)",
         "CAST(NULL AS boolean)",
-        "true",
     ],
     NARROW: ["n > 0", "n % 3 = 1", "w IS NOT NULL", "w < 'b'"],
 }
@@ -54,16 +52,14 @@ NARROWING = [
 ]
 
 _TIMES = [datetime(2024, 1, 1, hour, tzinfo=UTC) for hour in (0, 11, 12, 13)]
-ROWS = st.fixed_dictionaries(
-    {
-        "k": st.none() | st.integers(-2, 4),
-        "x": st.none() | st.integers(-5, 5) | st.just(2**62),
-        "v": st.none() | st.sampled_from([math.nan, math.inf, -0.0, 0.0, 0.5, 0.75, -3.5, 1e300]),
-        "s": st.none() | st.sampled_from(["", "a", "ab", "B", "é😀"]),
-        "t": st.none() | st.sampled_from([*_TIMES, datetime(1969, 12, 31, 23, tzinfo=UTC)]),
-        "d": st.none() | st.sampled_from([Decimal("1.50"), Decimal("-0.01"), Decimal("99999.99")]),
-    }
-)
+VALUES: dict[str, list[Any]] = {
+    "k": [None, -2, 0, 1, 2, 3],
+    "x": [None, -5, 0, 1, 2, 3, 4, 2**62, -(2**63)],
+    "v": [None, math.nan, math.inf, -0.0, 0.0, 0.5, 0.75, -3.5, 1e300],
+    "s": [None, "", "a", "ab", "B", "é😀"],
+    "t": [None, *_TIMES, datetime(1969, 12, 31, 23, tzinfo=UTC)],
+    "d": [None, Decimal("1.50"), Decimal("-0.01"), Decimal("99999.99")],
+}
 BAD: dict[str, Any] = {"k": "no number"}
 PROGRESS: list[Progress | None] = [
     None,
@@ -76,7 +72,7 @@ PROGRESS: list[Progress | None] = [
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows given to `enqueue` together; None among them is a row that does not fit."""
+    """Rows given to `enqueue` together; `BAD` among them does not fit."""
 
     stream: str
     rows: tuple[dict[str, Any], ...]
@@ -99,77 +95,70 @@ class Way:
     """Whether batches carry positions; else the journal keeps what was acknowledged."""
 
 
-def ways(*, crashing: bool) -> st.SearchStrategy[Way]:
-    return st.builds(
-        Way,
-        train=st.sampled_from([3, 5, 8, None]),
-        reuse_plans=st.booleans(),
-        driver_bytes=st.sampled_from([0, 1 << 20, 1 << 20]),
-        split_rows=st.sampled_from([2, 100_000]),
-        partition_bytes=st.sampled_from([None, 2_500]),
-        crashes=st.frozensets(st.integers(0, 25), min_size=1, max_size=3)
-        if crashing
-        else st.just(frozenset()),
-        positions=st.booleans(),
+def way(rng: Random, *, crashing: bool) -> Way:
+    return Way(
+        train=rng.choice([3, 5, 8, None]),
+        reuse_plans=rng.random() < 0.5,
+        driver_bytes=rng.choice([0, 1 << 20, 1 << 20]),
+        split_rows=rng.choice([2, 100_000]),
+        partition_bytes=rng.choice([None, 2_500]),
+        crashes=frozenset(rng.sample(range(30), rng.randint(1, 3))) if crashing else frozenset(),
+        positions=rng.random() < 0.5,
     )
 
 
-@st.composite
-def networks(draw: st.DrawFn, most_boxes: int = 8) -> Network:
+def network(rng: Random, most_boxes: int = 8) -> Network:
     """Up to eight boxes over one to three streams; up to three outputs, of streams too."""
     net = Network("random")
     arcs: dict[str, list[Arc]] = {WIDE: [], NARROW: []}
-    for name in "abc"[: draw(st.integers(1, 3))]:
-        progress = draw(st.sampled_from(PROGRESS))
-        arcs[WIDE].append(net.stream(name, schema=WIDE, progress=progress))
-    for number in range(draw(st.integers(1, most_boxes))):
-        schema = draw(st.sampled_from([s for s in (WIDE, NARROW) if arcs[s]]))
-        kind = draw(st.sampled_from(["where", "routes", "map", "narrow", "union", "union"]))
-        _add(draw, net, f"{kind}{number}", kind, schema, arcs)
+    for name in "abc"[: rng.randint(1, 3)]:
+        arcs[WIDE].append(net.stream(name, schema=WIDE, progress=rng.choice(PROGRESS)))
+    for number in range(rng.randint(2, most_boxes)):
+        schema = rng.choice([s for s in (WIDE, WIDE, NARROW) if arcs[s]])
+        kind = rng.choice(["where", "routes", "map", "narrow", "union", "union"])
+        _add(rng, net, f"{kind}{number}", kind, schema, arcs)
     every = [arc for held in arcs.values() for arc in held]
-    # The newest arcs most often: they have the most boxes behind them.
-    chosen = [every[-1], *draw(st.lists(st.sampled_from(every), max_size=2, unique_by=str))]
+    # One of the newest arcs always: they have the most boxes behind them.
+    chosen = [rng.choice(every[-3:]), *rng.choices(every, k=rng.randint(0, 2))]
     for number, arc in enumerate(chosen):
         net.output(f"o{number}", arc)
     return net
 
 
 def _add(
-    draw: st.DrawFn, net: Network, name: str, kind: str, schema: str, arcs: dict[str, list[Arc]]
+    rng: Random, net: Network, name: str, kind: str, schema: str, arcs: dict[str, list[Arc]]
 ) -> None:
-    inputs = st.sampled_from(arcs[schema])
-    predicates = st.sampled_from(PREDICATES[schema])
+    arc, predicates = rng.choice(arcs[schema]), PREDICATES[schema]
     if kind == "where":
-        kept = draw(inputs).filter(draw(predicates), name=name)
+        kept = arc.filter(rng.choice(predicates), name=name)
         arcs[schema] += [kept.rest, kept]
     elif kind == "routes":
-        routes = {"p": draw(predicates), "q": draw(predicates)}
-        split = draw(inputs).filter(routes=routes, name=name)
+        routes = {"p": rng.choice(predicates), "q": rng.choice(predicates)}
+        split = arc.filter(routes=routes, name=name)
         arcs[schema] += [split.port(port) for port in ("p", "q", "rest")]
     elif kind == "map":
-        arcs[schema].append(draw(inputs).map(keep="*", name=name, **draw(_one(SAME[schema]))))
+        arcs[schema].append(arc.map(keep="*", name=name, **rng.choice(SAME[schema])))
     elif kind == "narrow":
-        arc = draw(st.sampled_from(arcs[WIDE]))
-        arcs[NARROW].append(arc.map(name=name, **draw(_one(NARROWING))))
+        wide = rng.choice(arcs[WIDE])
+        arcs[NARROW].append(wide.map(name=name, **rng.choice(NARROWING)))
     else:
-        chosen = draw(st.lists(inputs, min_size=2, max_size=3))
-        arcs[schema].append(net.union(*chosen, name=name))
+        others = rng.choices(arcs[schema], k=rng.randint(1, 2))
+        arcs[schema].append(net.union(arc, *others, name=name))
 
 
-def _one(choices: list[dict[str, str]]) -> st.SearchStrategy[dict[str, str]]:
-    return st.sampled_from(choices)
-
-
-@st.composite
-def scripts(draw: st.DrawFn, net: Network, most_batches: int = 5) -> list[Batch]:
+def script(rng: Random, net: Network, most_batches: int = 5) -> list[Batch]:
     """Batches for a network's streams; punctuations where it is declared, a bad row at times."""
     batches = []
-    for _ in range(draw(st.integers(1, most_batches))):
-        stream = draw(st.sampled_from(sorted(net.streams)))
-        progress = net.streams[stream].progress
-        rows = ROWS | ROWS | st.just(BAD)
-        if progress and progress.punctuated:
-            rows |= st.sampled_from([-1.0, 0.5, 2.0]).map(punctuation)
-        drawn = draw(st.lists(rows, max_size=6))
-        batches.append(Batch(stream, tuple(drawn), draw(st.booleans())))
+    for _ in range(rng.randint(2, most_batches)):
+        stream = rng.choice(sorted(net.streams))
+        rows = tuple(_row(rng, net.streams[stream].progress) for _ in range(rng.randint(0, 7)))
+        batches.append(Batch(stream, rows, rng.random() < 0.5))
     return batches
+
+
+def _row(rng: Random, progress: Progress | None) -> dict[str, Any]:
+    if rng.random() < 0.05:
+        return BAD
+    if progress and progress.punctuated and rng.random() < 0.3:
+        return punctuation(rng.choice([-1.0, 0.5, 2.0]))
+    return {name: rng.choice(values) for name, values in VALUES.items()}

@@ -2,167 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
-from hypothesis import strategies as st
 
 import auroral.storage.store
-from auroral import Network
-from auroral.engine import Engine
-from auroral.progress.lowwater import GroupedLowWater, LowWater
-from auroral.reference import Reference
-from auroral.testing import Collector
 
-from .networks import BAD, Batch, Way, networks, scripts, ways
+from .networks import network, script, way
+from .running import MakeEngine, Run
 
 pytestmark = pytest.mark.spark
-MakeEngine = Callable[..., AbstractContextManager[Engine]]
-few = settings(max_examples=25, suppress_health_check=list(HealthCheck))
 
 
-class Crash(BaseException):
-    """The process dies."""
-
-
-class Faults:
-    """Dies at the points it was told to, each once; quiet while not armed."""
-
-    def __init__(self, at: frozenset[int]):
-        self.at = at
-        self.passed = 0
-        self.armed = True
-
-    def __call__(self, point: str) -> None:
-        if self.armed:
-            self.passed += 1
-            if self.passed - 1 in self.at:
-                raise Crash(point)
-
-
-def expected(net: Network, batches: list[Batch]) -> Reference:
-    reference = Reference(net)
-    for batch in batches:
-        for row in batch.rows:
-            if "_punctuation" in row:
-                reference.punctuate(batch.stream, row["_punctuation"])
-            elif row is not BAD:
-                reference.push(batch.stream, row)
-    return reference
-
-
-class Run:
-    """An engine fed batch by batch, as often as it dies."""
-
-    def __init__(self, make_engine: MakeEngine, net: Network, batches: list[Batch], way: Way):
-        self.make_engine, self.net, self.batches, self.way = make_engine, net, batches, way
-        self.faults = Faults(way.crashes)
-        self.sinks = {name: Collector() for name in net.outputs}
-        self.taken = 0
-
-    def go(self, state: Path) -> None:
-        while True:
-            with contextlib.suppress(Crash):
-                self._attempt(state)
-                return
-
-    def _attempt(self, state: Path) -> None:
-        way = self.way
-        with self.make_engine(
-            self.net,
-            bind=list(self.sinks.items()),
-            state=state,
-            train=way.train,
-            reuse_plans=way.reuse_plans,
-            driver_bytes=way.driver_bytes,
-            fault=self.faults,
-        ) as engine:
-            if way.partition_bytes and not way.reuse_plans:
-                conf = engine._runner.session.conf
-                conf.set("spark.sql.files.maxPartitionBytes", str(way.partition_bytes))
-            self._feed(engine)
-            self._check(engine)
-
-    def _feed(self, engine: Engine) -> None:
-        if self.way.positions:
-            known = [engine.position(stream) for stream in self.net.streams]
-            self.taken = max((p + 1 for p in known if p is not None), default=0)
-        while self.taken < len(self.batches):
-            batch = self.batches[self.taken]
-            # Without a position nobody knows whether a call that died was acknowledged.
-            self.faults.armed = self.way.positions
-            position = {"position": self.taken} if self.way.positions else {}
-            engine.enqueue(batch.stream, list(batch.rows), **position)
-            self.taken += 1
-            self.faults.armed = True
-            if batch.drain:
-                engine.drain()
-        engine.drain()
-
-    def _check(self, engine: Engine) -> None:
-        reference = expected(self.net, self.batches)
-        for name, sink in self.sinks.items():
-            assert plain(sink.rows) == plain(reference.collected(name)), name
-        bad = sum(row is BAD for batch in self.batches for row in batch.rows)
-        assert engine.stats()["dead"] == bad
-        require_same_marks(engine, reference)
-
-
-def require_same_marks(engine: Engine, reference: Reference) -> None:
-    for arc, marks in engine._plane.arcs().items():
-        promises = reference.promises(arc)
-        assert set(marks) == set(promises), arc
-        for attribute, mark in marks.items():
-            ours = dict(promises[attribute].marks)
-            if isinstance(mark, LowWater):
-                assert mark.latest == ours[()], (arc, attribute)
-            else:
-                assert isinstance(mark, GroupedLowWater)
-                theirs = {group: m.latest for group, m in mark.groups.items()}
-                assert theirs == ours, (arc, attribute)
-
-
-def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows that compare as they print: NaN equals itself, zeros keep their sign."""
-    return [{name: _plain(value) for name, value in row.items()} for row in rows]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, datetime) and value.tzinfo:
-        return value.astimezone(UTC).isoformat()
-    return value
-
-
-def go(make_engine: MakeEngine, data: st.DataObject, *, crashing: bool) -> None:
-    net = data.draw(networks())
-    batches = data.draw(scripts(net))
-    way = data.draw(ways(crashing=crashing))
-    note(f"{net.document()}")
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as state:
-        patch.setattr(auroral.storage.store, "SPLIT_ROWS", way.split_rows)
-        Run(make_engine, net, batches, way).go(Path(state))
-
-
-@few
-@given(st.data())
+@pytest.mark.parametrize("crashing", [False, True])
+@pytest.mark.parametrize("seed", range(20))
 def test_any_way_gives_what_the_reference_gives(
-    make_engine: MakeEngine, data: st.DataObject
+    make_engine: MakeEngine,
+    seed: int,
+    crashing: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    go(make_engine, data, crashing=False)
-
-
-@few
-@given(st.data())
-def test_any_crash_gives_what_the_reference_gives(
-    make_engine: MakeEngine, data: st.DataObject
-) -> None:
-    go(make_engine, data, crashing=True)
+    rng = Random(seed * 2 + crashing)
+    net = network(rng)
+    batches = script(rng, net)
+    chosen = way(rng, crashing=crashing)
+    monkeypatch.setattr(auroral.storage.store, "SPLIT_ROWS", chosen.split_rows)
+    Run(make_engine, net, batches, chosen).go(tmp_path)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auroral import Delayed, Network, Ordered, Punctuated
@@ -36,7 +36,7 @@ VALUES: dict[str, list[Any]] = {
 DELAYS: dict[str, list[Any]] = {
     "double": [0.1, 2],
     "float": [0.5],
-    "date": [3, "36 hours"],
+    "date": [3, "48 hours"],
     "timestamp": ["4 s", 2.5],
     "timestamp_ntz": ["1 h"],
 }
@@ -134,8 +134,11 @@ class Planes:
                 assert found == expected, (arc, attribute)
 
 
-@given(st.randoms(use_true_random=False), st.sampled_from(sorted(VALUES)))
-def test_the_plane_promises_what_the_reference_does(rng: Random, kind: str) -> None:
+@settings(max_examples=250)
+@given(st.integers(0, 10**9), st.sampled_from(sorted(VALUES)))
+def test_the_plane_promises_what_the_reference_does(seed: int, kind: str) -> None:
+    # A seed varies more than what Hypothesis would vary in so few examples.
+    rng = Random(seed)
     net = random_network(rng, kind)
     planes = Planes(net, kind)
     for _ in range(rng.randint(1, 4)):
@@ -161,6 +164,5 @@ def test_the_plane_promises_what_the_reference_does(rng: Random, kind: str) -> N
     planes.compare()
 
 
-@pytest.mark.xfail(reason="NaN is not equal to itself in a group key", strict=False)
 def test_nan_is_one_group() -> None:
     assert len({group_key((float("nan"),)), group_key((float("nan"),))}) == 1

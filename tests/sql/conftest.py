@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
-from auroral.errors import NetworkError
+from auroral.errors import NetworkError, RunError
 from auroral.network.types import Schema
 from auroral.sql.expression import analyze, evaluator
 
@@ -122,7 +123,7 @@ class Judge:
             selected = self.frame.select(
                 *[F.expr(text).alias(f"c{at}") for at, text in enumerate(texts)]
             )
-            columns = selected.toArrow().to_pydict()
+            table = selected.toArrow()
         except PySparkException as error:
             if len(texts) == 1:
                 return [f"{texts[0]}: Spark fails: {str(error)[:150]}"]
@@ -134,16 +135,27 @@ class Judge:
             try:
                 ours = str(analyze(text, SCHEMA).type)
                 run = evaluator(text, SCHEMA)
-                values = [run(row) for row in ROWS]
+                values = [_value(partial(run, row)) for row in ROWS]
             except NetworkError as error:
                 found.append(f"{text}: refused: {error}")
                 continue
             if ours != theirs:
                 found.append(f"{text}: type {ours}, Spark {theirs}")
-            for number, (mine, spark) in enumerate(zip(values, columns[f"c{at}"], strict=True)):
+            theirs_of = [_value(cell.as_py) for cell in table[f"c{at}"]]
+            for number, (mine, spark) in enumerate(zip(values, theirs_of, strict=True)):
                 if not same(mine, spark):
                     found.append(f"{text}: row {number}: {mine!r}, Spark {spark!r}")
         return found
+
+
+def _value(get: Callable[[], Any]) -> Any:
+    """The value, or a mark that Python has no such date or timestamp."""
+    try:
+        return get()
+    except (OverflowError, ValueError):
+        return "out of range"
+    except RunError as error:
+        return "out of range" if error.code == "OUT_OF_RANGE" else error.code
 
 
 def same(a: Any, b: Any) -> bool:

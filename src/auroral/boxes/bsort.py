@@ -25,7 +25,12 @@ class BSort(OneInput):
 
     def model_post_init(self, _context: Any) -> None:
         if self.order.slack is None:
-            raise NetworkError("BAD_ORDER", "bsort needs order.slack: the buffer holds slack + 1")
+            raise NetworkError(
+                "BAD_ORDER",
+                "bsort keeps a buffer of slack + 1 tuples, but order has no slack",
+                where="key order",
+                hint="add slack to order",
+            )
 
     def ports(self, inputs: Sequence[Schema], _scope: Scope) -> dict[str, Schema]:
         self.order.type_in(inputs[0])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from auroral.boxes.function import Function
 from auroral.errors import NetworkError
-from auroral.network.box import Scope
+from auroral.network.box import Scope, at_key
 from auroral.network.types import Field, Schema
 from auroral.sql.aggregates import analyze_aggregate
 
@@ -19,15 +19,13 @@ def computed_fields(
     """The fields that aggregates and window functions make."""
     fields = []
     for name, how in compute.items():
-        try:
+        with at_key(f"compute.{name}"):
             if isinstance(how, Function):
-                _require_window_function(how, scope)
+                _require_window_function(how, schema, scope)
                 fields.append(Field(name, how.type(scope.directory)))
             else:
                 found = analyze_aggregate(how, schema, resolver=scope.resolver)
                 fields.append(Field(name, found.type))
-        except NetworkError as error:
-            raise error.at(f"key compute.{name}") from None
     return fields
 
 
@@ -44,7 +42,17 @@ def computed_reads(
     return frozenset(names)
 
 
-def _require_window_function(how: Function, scope: Scope) -> None:
+def require_some(compute: Mapping[str, str | Function], kind: str) -> None:
+    """Refuse a box that computes nothing."""
+    if not compute:
+        raise NetworkError(
+            "BAD_PARAMETER", f"{kind} needs at least one computed field", where="key compute"
+        )
+
+
+def _require_window_function(how: Function, schema: Schema, scope: Scope) -> None:
+    for name in how.args or ():
+        schema.field(name)
     cls = how.load(scope.directory)
     missing = [method for method in WINDOW_METHODS if not callable(getattr(cls, method, None))]
     if missing:

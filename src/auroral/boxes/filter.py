@@ -35,12 +35,22 @@ class Filter(OneInput):
 
     def model_post_init(self, _context: Any) -> None:
         if (self.where is None) == (self.routes is None):
-            raise NetworkError("BAD_PARAMETER", "a filter takes either where or routes")
+            found = "both" if self.where is not None else "neither"
+            raise NetworkError(
+                "BAD_PARAMETER", f"a filter takes either where or routes, found {found}"
+            )
+        if self.routes == {}:
+            raise NetworkError(
+                "BAD_PARAMETER", "expected at least one route, found none", where="key routes"
+            )
         for name in self.routes or {}:
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name == REST:
-                raise NetworkError("BAD_NAME", f"{name!r} cannot name a route")
-        if self.routes == {}:
-            raise NetworkError("BAD_PARAMETER", "routes needs at least one predicate")
+                raise NetworkError(
+                    "BAD_NAME",
+                    f"{name!r} cannot name a route: expected a letter, then letters, digits or _,"
+                    f" but not {REST}",
+                    where="key routes",
+                )
 
     @property
     def predicates(self) -> dict[str, str]:
@@ -49,7 +59,7 @@ class Filter(OneInput):
 
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
         for port, text in self.predicates.items():
-            predicate(text, inputs[0], scope, f"route {port}" if port else "where")
+            predicate(text, inputs[0], scope, f"routes.{port}" if port else "where")
         return dict.fromkeys((*self.predicates, REST), inputs[0])
 
     def reads(self, inputs: Sequence[Schema], scope: Scope) -> tuple[frozenset[str], ...]:

@@ -7,11 +7,11 @@ import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import StrictStr, field_serializer
+from pydantic import BeforeValidator, StrictStr, field_serializer
 
-from auroral.errors import NetworkError, known
+from auroral.errors import NetworkError, closest, known
 from auroral.network.declarations import Declaration
 from auroral.network.types import Schema, Type
 
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def function(returns: str, *args: str) -> Callable[[F], F]:
-    """Declare what a Python function returns and, unless its parameters say so, the fields it takes.
+    """Declare what a Python function returns and, unless its parameters do, the fields it takes.
 
     >>> @function("double")
     ... def half(value):
@@ -49,18 +49,18 @@ class Function(Declaration):
     def _name(self, udf: Any) -> str:
         if isinstance(udf, str):
             return udf
-        name = f"{udf.__module__}:{udf.__qualname__}"
-        if udf.__module__ == "__main__" or "<" in name:
+        module = getattr(udf, "__module__", "__main__")
+        if module == "__main__" or not hasattr(udf, "__qualname__") or "<" in self.label:
             raise NetworkError(
                 "CANNOT_SAVE",
-                f"the function {udf.__qualname__} cannot be named in a file",
+                f"the function {self.label} cannot be named in a file",
                 hint="define it at the top of an importable module",
             )
-        return name
+        return f"{module}:{self.label}"
 
     @property
     def label(self) -> str:
-        return self.udf if isinstance(self.udf, str) else self.udf.__qualname__
+        return self.udf if isinstance(self.udf, str) else _qualified(self.udf)
 
     def load(self, directory: Path | None = None) -> Callable[..., Any]:
         """The function itself; `directory` is searched besides the module path."""
@@ -69,7 +69,8 @@ class Function(Declaration):
     def arguments(self, schema: Schema, directory: Path | None = None) -> tuple[str, ...]:
         """The fields it is called with."""
         target = self.load(directory)
-        names = self.args or getattr(target, "args", None) or _parameters(target, self.label)
+        names = self.args if self.args is not None else getattr(target, "args", None)
+        names = names if names is not None else _parameters(target, self.label)
         return tuple(schema.field(name).name for name in names)
 
     def type(self, directory: Path | None = None) -> Type:
@@ -83,6 +84,14 @@ class Function(Declaration):
         return Type.parse(returns)
 
 
+def _wrapped(declared: Any) -> Any:
+    return Function(udf=declared) if callable(declared) else declared
+
+
+Computed = Annotated[StrictStr | Function, BeforeValidator(_wrapped)]
+"""How a field is computed: an expression, `{udf: module:name}`, or in Python a callable."""
+
+
 def load_named(name: str, directory: Path | None = None) -> Callable[..., Any]:
     """Import `module:function`."""
     module_name, colon, attribute = name.partition(":")
@@ -92,7 +101,7 @@ def load_named(name: str, directory: Path | None = None) -> Callable[..., Any]:
         sys.path.append(str(directory))
     try:
         target: Any = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise NetworkError(
             "BAD_FUNCTION",
             f"cannot import {module_name} for {name}: {type(error).__name__}: {error}",
@@ -100,7 +109,11 @@ def load_named(name: str, directory: Path | None = None) -> Callable[..., Any]:
     for part in attribute.split("."):
         if not hasattr(target, part):
             public = [n for n in vars(target) if not n.startswith("_")]
-            raise NetworkError("BAD_FUNCTION", f"{module_name} has no {attribute}; {known(public)}")
+            raise NetworkError(
+                "BAD_FUNCTION",
+                f"{module_name} has no {attribute}; {known(public)}",
+                hint=closest(part, public),
+            )
         target = getattr(target, part)
     if not callable(target):
         raise NetworkError("BAD_FUNCTION", f"{name} is not callable")
@@ -108,9 +121,16 @@ def load_named(name: str, directory: Path | None = None) -> Callable[..., Any]:
 
 
 def _parameters(target: Callable[..., Any], label: str) -> tuple[str, ...]:
-    parameters = inspect.signature(target).parameters.values()
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+    try:
+        parameters = list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError):
+        parameters = None
+    if parameters is None or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         raise NetworkError(
             "MISSING_KEY", f"{label}: its arguments are not known", hint="add args: [fields]"
         )
     return tuple(p.name for p in parameters)
+
+
+def _qualified(target: Callable[..., Any]) -> str:
+    return getattr(target, "__qualname__", None) or type(target).__name__

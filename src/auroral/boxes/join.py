@@ -24,6 +24,7 @@ class Join(ManyInputs):
     """
 
     kind: ClassVar[str] = "join"
+    takes_tables: ClassVar[bool] = True
 
     box: Literal["join"] = "join"
     on: StrictStr | None = None
@@ -35,7 +36,9 @@ class Join(ManyInputs):
     def model_post_init(self, _context: Any) -> None:
         require_inputs(self, 2)
         if self.within is not None and self.range is not None:
-            raise NetworkError("BAD_PARAMETER", "a join takes within or range, not both")
+            raise NetworkError(
+                "BAD_PARAMETER", "a join takes within or range, not both", where="key range"
+            )
 
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
         left, right = inputs
@@ -43,11 +46,23 @@ class Join(ManyInputs):
             predicate(self.on, sided(left=left, right=right), scope, "on")
         tables = [name in scope.tables for name in self.inputs]
         if all(tables):
-            raise NetworkError("BAD_PARAMETER", "a join needs at least one stream")
+            raise NetworkError(
+                "BAD_PARAMETER",
+                "a join needs at least one stream, found two tables",
+                where="key inputs",
+            )
+        types = [
+            order.type_in(schema, key) if order else None
+            for order, schema, key in ((self.left, left, "left"), (self.right, right, "right"))
+        ]
         if not any(tables):
-            self._require_band(left, right)
+            self._require_band(*types)
         elif self.within is not None or self.range is not None:
-            raise NetworkError("BAD_PARAMETER", "a join with a table has no window")
+            raise NetworkError(
+                "BAD_PARAMETER",
+                f"a join with a table ({self.inputs[tables.index(True)]}) has no window",
+                where="key within" if self.within is not None else "key range",
+            )
         ports = {"": joined(left, right)}
         ports |= {} if tables[0] else {"left_late": left}
         return ports | ({} if tables[1] else {"right_late": right})
@@ -55,21 +70,29 @@ class Join(ManyInputs):
     def reads(self, inputs: Sequence[Schema], _scope: Scope) -> tuple[frozenset[str], ...]:
         return tuple(frozenset(schema.names) for schema in inputs)
 
-    def _require_band(self, left: Schema, right: Schema) -> None:
-        if self.left is None or self.right is None:
-            raise NetworkError("MISSING_KEY", "a join of two streams needs left and right order")
-        left_on, right_on = self.left.type_in(left), self.right.type_in(right)
-        if _family(left_on) != _family(right_on):
+    def _require_band(self, left: Type | None, right: Type | None) -> None:
+        if left is None or right is None:
+            missing = "left" if left is None else "right"
             raise NetworkError(
-                "TYPE_MISMATCH",
-                f"left.on and right.on must be comparable: {left_on} and {right_on}",
+                "MISSING_KEY", f"a join of two streams needs the order of its {missing}"
             )
-        lengths = [self.within] if self.within is not None else list(self.range or ())
-        if not lengths:
+        require_comparable(left, right)
+        if self.within is not None:
+            require_length("within", self.within, left, zero=True)
+        elif self.range is None:
             raise NetworkError("MISSING_KEY", "a join of two streams needs within or range")
-        for length in lengths:
-            if length != 0:
-                require_length("the band", length, left_on)
+        for at, length in enumerate(self.range or ()):
+            require_length(f"range.{at}", length, left, zero=True)
+
+
+def require_comparable(left: Type, right: Type) -> None:
+    """Refuse a band between attributes whose difference means nothing."""
+    if _family(left) != _family(right):
+        raise NetworkError(
+            "TYPE_MISMATCH",
+            f"left.on and right.on must be comparable: {left} and {right}",
+            where="key right.on",
+        )
 
 
 def joined(left: Schema, right: Schema) -> Schema:
@@ -77,7 +100,9 @@ def joined(left: Schema, right: Schema) -> Schema:
     fields = list(left.fields)
     taken = {field.name.lower() for field in left}
     for field in right:
-        name = f"right_{field.name}" if field.name.lower() in taken else field.name
+        name = field.name
+        while name.lower() in taken:
+            name = f"right_{name}"
         taken.add(name.lower())
         fields.append(Field(name, field.type))
     return Schema(tuple(fields))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from pydantic import StrictStr, field_validator
+from pydantic import StrictStr
 
-from auroral.boxes.function import Function
+from auroral.boxes.function import Computed, Function
 from auroral.boxes.predicate import expression
 from auroral.errors import NetworkError
-from auroral.network.box import OneInput, Scope, register
+from auroral.network.box import OneInput, Scope, at_key, register
 from auroral.network.types import Field, Schema
 from auroral.progress.propagation import ArcProgress, renamed
 from auroral.sql.parser import parse
@@ -29,17 +29,8 @@ class Map(OneInput):
     executable: ClassVar[bool] = True
 
     box: Literal["map"] = "map"
-    compute: dict[str, StrictStr | Function] = {}  # noqa: RUF012
+    compute: dict[str, Computed] = {}  # noqa: RUF012
     keep: Literal["*"] | tuple[StrictStr, ...] = ()
-
-    @field_validator("compute", mode="before")
-    @classmethod
-    def _callables(cls, compute: Any) -> Any:
-        if not isinstance(compute, Mapping):
-            return compute
-        return {
-            n: Function(udf=value) if callable(value) else value for n, value in compute.items()
-        }
 
     def model_post_init(self, _context: Any) -> None:
         if not self.compute and not self.keep:
@@ -53,7 +44,7 @@ class Map(OneInput):
         return tuple(schema.field(name).name for name in self.keep)
 
     def layout(self, schema: Schema) -> tuple[str, ...]:
-        """The names of the output fields, in order; a computed field takes the place of its like."""
+        """The names of the output fields, in order; a computed field takes its like's place."""
         computed = {name.lower(): name for name in self.compute}
         kept = schema.names if self.keep == "*" else self.kept(schema)
         names = [computed.get(name.lower(), name) for name in kept] if self.keep == "*" else kept
@@ -66,11 +57,9 @@ class Map(OneInput):
             if name in fields:
                 raise NetworkError("DUPLICATE_FIELD", f"{name} is both kept and computed")
             if isinstance(computed, Function):
-                try:
+                with at_key(f"compute.{name}"):
                     computed.arguments(schema, scope.directory)
                     fields[name] = Field(name, computed.type(scope.directory))
-                except NetworkError as error:
-                    raise error.at(f"key compute.{name}") from None
             else:
                 found = expression(computed, schema, scope, f"compute.{name}")
                 fields[name] = Field(name, found.type)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from auroral.errors import NetworkError
-from auroral.network.box import Scope
+from auroral.network.box import Scope, at_key
 from auroral.network.types import Field, Schema, Type
 from auroral.sql.expression import Expression, analyze
 
 
 def expression(text: str, schema: Schema, scope: Scope, key: str) -> Expression:
     """Analyse an expression; mistakes say which key it stands under."""
-    try:
+    with at_key(key):
         return analyze(text, schema, resolver=scope.resolver)
-    except NetworkError as error:
-        raise error.at(f"key {key}") from None
 
 
 def predicate(text: str, schema: Schema, scope: Scope, key: str) -> Expression:

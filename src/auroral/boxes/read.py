@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import StrictStr
 
-from auroral.network.box import OneInput, Scope, register
+from auroral.network.box import OneInput, Scope, at_key, register
 from auroral.network.types import Schema
 from auroral.sql.statements import parameters_of, select_schema
 
@@ -23,7 +23,9 @@ class Read(OneInput):
 
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
         self.reads(inputs, scope)
-        return {"": select_schema(self.sql, scope.tables, inputs[0])}
+        with at_key("sql"):
+            return {"": select_schema(self.sql, scope.tables, inputs[0])}
 
     def reads(self, inputs: Sequence[Schema], _scope: Scope) -> tuple[frozenset[str], ...]:
-        return (frozenset(inputs[0].field(name).name for name in parameters_of(self.sql)),)
+        with at_key("sql"):
+            return (frozenset(inputs[0].field(name).name for name in parameters_of(self.sql)),)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from pydantic import StrictStr
-
-from auroral.boxes.computed import computed_fields, computed_reads
-from auroral.boxes.function import Function
+from auroral.boxes.computed import computed_fields, computed_reads, require_some
+from auroral.boxes.function import Computed
+from auroral.boxes.join import require_comparable
 from auroral.boxes.order import Order
 from auroral.boxes.window import Length, require_length
 from auroral.network.box import ManyInputs, Scope, register, require_inputs
@@ -29,16 +28,17 @@ class Resample(ManyInputs):
     left: Order
     right: Order
     within: Length
-    compute: dict[str, StrictStr | Function]
+    compute: dict[str, Computed]
 
     def model_post_init(self, _context: Any) -> None:
         require_inputs(self, 2)
+        require_some(self.compute, "a resample")
 
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
         left, right = inputs
-        on = self.left.type_in(left)
-        self.right.type_in(right)
-        require_length("within", self.within, on)
+        on = self.left.type_in(left, "left")
+        require_comparable(on, self.right.type_in(right, "right"))
+        require_length("within", self.within, on, zero=True)
         groups = [right.field(name) for name in self.right.by]
         computed = computed_fields(self.compute, right, scope)
         emitted = Schema((*groups, left.field(self.left.on), *computed))

@@ -27,7 +27,9 @@ class Union(ManyInputs):
     def model_post_init(self, _context: Any) -> None:
         if len(self.inputs) < 2:
             raise NetworkError(
-                "BAD_PARAMETER", f"a union needs two inputs or more, found {list(self.inputs)}"
+                "BAD_PARAMETER",
+                f"a union needs two inputs or more, found {list(self.inputs)}",
+                where="key inputs",
             )
 
     def ports(self, inputs: Sequence[Schema], _scope: Scope) -> dict[str, Schema]:
@@ -38,6 +40,7 @@ class Union(ManyInputs):
                     "SCHEMA_MISMATCH",
                     f"the inputs of a union need one schema: {self.inputs[0]} has ({first}),"
                     f" {name} has ({schema})",
+                    where="key inputs",
                     hint="put a map before it",
                 )
         return {"": first}

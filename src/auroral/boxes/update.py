@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import StrictStr
 
 from auroral.boxes.predicate import expression
-from auroral.network.box import OneInput, Scope, register
+from auroral.errors import NetworkError
+from auroral.network.box import OneInput, Scope, at_key, register
 from auroral.network.types import Field, Schema
 from auroral.sql.statements import parameters_of, require_update
 
@@ -23,10 +24,17 @@ class Update(OneInput):
     sql: StrictStr
     report: dict[str, StrictStr]
 
+    def model_post_init(self, _context: Any) -> None:
+        if not self.report:
+            raise NetworkError(
+                "BAD_PARAMETER", "an update reports at least one field", where="key report"
+            )
+
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
         (schema,) = inputs
         self.reads(inputs, scope)
-        require_update(self.sql, scope.tables)
+        with at_key("sql"):
+            require_update(self.sql, scope.tables)
         fields = [
             Field(name, expression(text, schema, scope, f"report.{name}").type)
             for name, text in self.report.items()
@@ -35,7 +43,8 @@ class Update(OneInput):
 
     def reads(self, inputs: Sequence[Schema], scope: Scope) -> tuple[frozenset[str], ...]:
         (schema,) = inputs
-        names = {schema.field(name).name for name in parameters_of(self.sql)}
+        with at_key("sql"):
+            names = {schema.field(name).name for name in parameters_of(self.sql)}
         for key, text in self.report.items():
             names.update(expression(text, schema, scope, f"report.{key}").fields)
         return (frozenset(names),)

@@ -26,7 +26,11 @@ class WaitFor(ManyInputs):
     def model_post_init(self, _context: Any) -> None:
         require_inputs(self, 2)
         if self.timeout <= 0:
-            raise NetworkError("BAD_PARAMETER", f"timeout must be positive, found {self.timeout}")
+            raise NetworkError(
+                "BAD_PARAMETER",
+                f"expected more than 0 seconds, found {self.timeout}",
+                where="key timeout",
+            )
 
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
         held, signal = inputs

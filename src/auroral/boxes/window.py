@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import StrictFloat, StrictInt, StrictStr
 
 from auroral.errors import NetworkError
-from auroral.network.declarations import Declaration
+from auroral.network.declarations import DAY_US, Declaration, duration_us
 from auroral.network.types import Type
-from auroral.progress.durations import parse_duration_us
 
 Length = StrictInt | StrictFloat | StrictStr
 
@@ -25,35 +24,46 @@ class Window(Declaration):
     align: Literal["first"] | None = None
     timeout: StrictInt | StrictFloat | None = None
 
-
-def require_length(what: str, length: Length, on: Type) -> None:
-    """Check that a length is positive and in the units of the attribute."""
-    if on.name.startswith("timestamp"):
-        if isinstance(length, str):
-            if parse_duration_us(length) <= 0:
-                raise NetworkError("BAD_WINDOW", f"{what} must be positive, found {length!r}")
-            return
-        raise NetworkError(
-            "BAD_WINDOW", f"{what} over a timestamp is text such as '10 minutes', found {length}"
-        )
-    if isinstance(length, str):
-        if on.name == "date" and parse_duration_us(length) >= 86_400_000_000:
-            return
-        raise NetworkError("BAD_WINDOW", f"{what} over {on} is a number, found {length!r}")
-    if length <= 0:
-        raise NetworkError("BAD_WINDOW", f"{what} must be positive, found {length}")
-    if (on.is_integral or on.name == "date") and length != int(length):
-        raise NetworkError("BAD_WINDOW", f"{what} over {on} is a whole number, found {length}")
+    def model_post_init(self, _context: Any) -> None:
+        if self.timeout is not None and self.timeout <= 0:
+            raise NetworkError(
+                "BAD_WINDOW",
+                f"expected more than 0 seconds, found {self.timeout}",
+                where="key timeout",
+            )
 
 
-def is_predicate(advance: Length, on: Type) -> bool:
+def require_length(key: str, length: Length, on: Type, *, zero: bool = False) -> None:
+    """Check that a length is positive, or zero if that is allowed, in the attribute's units."""
+    amount = _amount(key, length, on)
+    if amount < 0 or (amount == 0 and not zero):
+        wanted = "0 or more" if zero else "more than 0"
+        raise _bad(key, wanted, length)
+    if (on.is_integral or on.name == "date") and amount != int(amount):
+        raise _bad(key, "whole days" if on.name == "date" else f"a whole number over {on}", length)
+
+
+def is_predicate(advance: Length) -> bool:
     """Whether `advance` is a predicate rather than a length."""
     if not isinstance(advance, str):
         return False
-    if on.name.startswith("timestamp") or on.name == "date":
-        try:
-            parse_duration_us(advance)
-        except NetworkError:
-            return True
-        return False
-    return True
+    try:
+        duration_us(advance, "window.advance")
+    except NetworkError:
+        return True
+    return False
+
+
+def _amount(key: str, length: Length, on: Type) -> float:
+    timely = on.name in ("timestamp", "timestamp_ntz")
+    if isinstance(length, str):
+        if not timely and on.name != "date":
+            raise _bad(key, f"a number over {on}", length)
+        return duration_us(length, key) / (1 if timely else DAY_US)
+    if timely:
+        raise _bad(key, f"text such as '10 minutes' over a {on}", length)
+    return length
+
+
+def _bad(key: str, expected: str, found: Length) -> NetworkError:
+    return NetworkError("BAD_WINDOW", f"expected {expected}, found {found!r}", where=f"key {key}")

@@ -13,10 +13,9 @@ import typer
 from auroral.cli.check import NetworkFile
 from auroral.cli.display import Display, summary
 from auroral.engine import Engine
+from auroral.engine.wiring import declared_source
 from auroral.errors import UsageError, closest, known
-from auroral.io.files import FileSource
-from auroral.io.open import SOURCES, open_sink, open_source
-from auroral.io.source import Source
+from auroral.io.open import open_sink
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 
@@ -57,8 +56,15 @@ def run(
     network = Network.load(file)
     checked = network.check()
     given = _pairs(inputs, "--input", "stream", network.streams)
-    sources = _sources(checked, given)
-    clock = clock or ("arrival" if all(isinstance(s, FileSource) for s in sources) else "wall")
+    live = [name for name, s in network.streams.items() if s.source and name not in given]
+    if not given and not live:
+        raise UsageError(
+            "NOTHING_TO_READ",
+            f"no stream has a source; {known(network.streams)}",
+            hint="give one with --input NAME=PATH",
+        )
+    sources = [declared_source(network, name, path, Path()) for name, path in given.items()]
+    clock = clock or ("wall" if live else "arrival")
     engine = Engine(
         network, master=master, state=state, train=train, clock=clock, dead_letters=dead_letters
     )
@@ -67,18 +73,21 @@ def run(
         engine.bind_source(source)
     targets = _bind_sinks(engine, checked, outputs, durable=state is not None)
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    _on_signal(stop)
     display = Display(network.name)
     display.say("starting Spark …")
     started = time.monotonic()
     engine.start()
+    _on_signal(stop)  # Spark has put its own handler in place
     try:
         complete = _work(engine, display, stop, hold, seconds)
         stats = engine.stats()
     finally:
         display.close()
         engine.shutdown()
+        for number, handler in before.items():
+            signal.signal(number, handler)
     typer.echo(
         summary(
             stats,
@@ -90,6 +99,11 @@ def run(
         ),
         err=True,
     )
+
+
+def _on_signal(stop: threading.Event) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
 
 
 def _work(
@@ -128,35 +142,6 @@ def _pairs(given: list[str] | None, option: str, what: str, names: Any) -> dict[
             raise UsageError("BAD_OPTION", f"{option} {name} is given twice")
         found[name] = path
     return found
-
-
-def _sources(checked: CheckedNetwork, given: dict[str, str]) -> list[Source]:
-    network = checked.network
-    declared = {n: s.source for n, s in network.streams.items() if s.source and n not in given}
-    sources: list[Source] = []
-    specs: dict[str, str | dict[str, Any]] = {**given, **declared}
-    for name, spec in specs.items():
-        stream = network.streams[name]
-        if isinstance(spec, dict) and spec.get("format") not in SOURCES and "format" in spec:
-            continue
-        root = Path() if name in given else network.directory or Path()
-        sources.append(
-            open_source(
-                name,
-                spec,
-                stream.schema_,
-                progress_on=stream.progress.on if stream.progress else None,
-                by=stream.progress.by if stream.progress else (),
-                root=root,
-            )
-        )
-    if not sources and not declared:
-        raise UsageError(
-            "NOTHING_TO_READ",
-            f"no stream has a source; {known(network.streams)}",
-            hint="give one with --input NAME=PATH",
-        )
-    return sources
 
 
 def _bind_sinks(

@@ -84,10 +84,11 @@ class Outputs:
         arc = self._arcs[output]
         return self._store.rows_since(arc, self._store.head(arc, consumer(output)))
 
-    def delivered(self, output: str) -> bool:
-        """Whether a sink has got everything."""
-        arc = self._arcs[output]
-        return not self._store.segments(arc, self._store.head(arc, consumer(output)))
+    @property
+    def delivered(self) -> bool:
+        """Whether every sink has got everything."""
+        arcs = [(self._arcs[output], consumer(output)) for output in self._sinks]
+        return not any(self._store.segments(a, self._store.head(a, c)) for a, c in arcs)
 
     def require(self, output: str) -> None:
         if output not in self._arcs:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,29 +13,34 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from auroral.engine.dead import DeadLetters
-from auroral.engine.delivery import Outputs, consumer
-from auroral.engine.feeder import Feeder
-from auroral.engine.ingest import CLOCK_LOG, Ingest
+from auroral.engine.delivery import Outputs
+from auroral.engine.ingest import Ingest
+from auroral.engine.loop import ALL_SOURCES, Loop
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.statistics import describe_entity, entities, statistics
 from auroral.engine.stepper import Stepper, slots_directory
 from auroral.engine.streaming import StreamReader, rows_of
-from auroral.errors import AuroralError, RunError, UsageError
-from auroral.io.open import open_sink
+from auroral.engine.wiring import (
+    all_superboxes,
+    declared_sinks,
+    declared_sources,
+    interleaved,
+    is_sparks,
+    output_arcs,
+    register_consumers,
+)
+from auroral.errors import AuroralError, UsageError
 from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
-from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
-from auroral.scheduling.superboxes import Superbox, superboxes
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.analysis import spark_resolver
 from auroral.spark.lowering import not_executable
 from auroral.spark.runner import Runner
 from auroral.spark.session import start_session
+from auroral.spark.streams import declared_stream
 from auroral.storage import Change, Store
 
-_IDLE_S = 0.05
-_HEARTBEAT_S = 0.5
 _DRIVER_BYTES = 256 << 20
 
 
@@ -81,11 +85,6 @@ class Engine:
         self._now_us = now_us or (lambda: time.time_ns() // 1000)
         self._fault = fault
         self._started = False
-        self._failure: AuroralError | None = None
-        self._changed = threading.Condition()
-        self._busy = threading.RLock()
-        self._stopping = False
-        self._thread: threading.Thread | None = None
         self._sources: list[Source] = []
         self._sinks: dict[str, Sink] = {}
 
@@ -97,7 +96,6 @@ class Engine:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
         self.require_executable()
         self.spark = self._given_spark or start_session(self._master)
-        self._owns_spark = self._given_spark is None
         self._checked = self.network.check(spark_resolver(self.spark))
         cores = self.spark.sparkContext.defaultParallelism
         self._store = Store(self._state, cores=min(cores, 8), fault=self._fault)
@@ -107,11 +105,21 @@ class Engine:
             self._store.close()
             raise
         self._started = True
-        if self._background:
-            self._thread = threading.Thread(target=self._loop, name="auroral", daemon=True)
-            self._thread.start()
-            self._feeder.start()
+        self._loop.start()
+        self._read_declared_streams()
         return self
+
+    def _read_declared_streams(self) -> None:
+        """Sources in a format of Spark's own run as Structured Streaming queries."""
+        bound = {source.stream for source in self._sources}
+        try:
+            for name, stream in self.network.streams.items():
+                if stream.source and name not in bound and is_sparks(stream.source):
+                    schema = stream.schema_
+                    self.read_stream(name, declared_stream(self.spark, name, stream.source, schema))
+        except AuroralError:
+            self.shutdown()
+            raise
 
     def require_executable(self) -> None:
         """Refuse what can be declared but not run yet, by name."""
@@ -131,9 +139,9 @@ class Engine:
         dead_path = self._dead_path or store.directory / "dead-letters.jsonl"
         self._dead = DeadLetters(dead_path, store)
         self._plane = ProgressPlane(self._checked, store.manifest.progress())
-        arcs = self._output_arcs(self._checked)
-        self._superboxes = self._all_superboxes(self._checked, arcs)
-        self._register_consumers()
+        arcs = output_arcs(self._checked, self._sinks)
+        self._superboxes = all_superboxes(self._checked, arcs)
+        register_consumers(store, self._superboxes, arcs, clock=self._plane.has_heartbeats)
         self._outputs = Outputs(self._checked, store, arcs)
         self._ingest = Ingest(
             self._checked, store, self._dead, self._now_us, with_clock=self._plane.has_heartbeats
@@ -153,34 +161,34 @@ class Engine:
         )
         self._runner = runner
         self._readers: list[StreamReader] = []
-        for name, output in self.network.outputs.items():
-            if output.sink and name not in self._sinks:
-                root = self.network.directory or Path()
-                schema = self._checked.schema_of(output.from_)
-                self._sinks[name] = open_sink(name, output.sink, schema, root=root)
-        for name, sink in self._sinks.items():
+        for name, sink in {**declared_sinks(self._checked), **self._sinks}.items():
             self._outputs.bind(name, sink)
-        self._feeder = Feeder(self, self._sources, self._train)
+        sources = [*self._sources, *declared_sources(self.network, self._sources)]
+        self._endless = not all(source.finite for source in sources)
+        self._loop = Loop(
+            self._ingest,
+            self._stepper,
+            self._outputs,
+            interleaved(sources, store.manifest.source(ALL_SOURCES)),
+            train=self._train,
+            background=self._background,
+            heartbeats=self._plane.has_heartbeats and self._clock == "wall",
+        )
 
     def shutdown(self) -> None:
         """Stop after the step under way; what is not processed stays for the next start."""
         if not self._started:
             return
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
         for reader in self._readers:
             reader.stop()
-        self._feeder.stop()
-        if self._thread:
-            self._thread.join()
+        self._loop.stop()
         self._started = False
         with contextlib.ExitStack() as stack:
             stack.callback(self._store.close)
             stack.callback(self._dead.close)
             stack.callback(self._outputs.close)
             stack.callback(self._ingest.close)
-            if self._failure is None:
+            if self._loop.failure is None:
                 stack.callback(self._ingest.seal)
 
     def __enter__(self) -> Engine:
@@ -193,8 +201,8 @@ class Engine:
         trace: TracebackType | None,
     ) -> None:
         self.shutdown()
-        if error is None and self._failure is not None:
-            raise self._failure
+        if error is None and self._loop.failure is not None:
+            raise self._loop.failure
 
     # ── data in and out ──
 
@@ -205,10 +213,13 @@ class Engine:
         taken once: after a restart `position(stream)` tells which was the last.
         """
         self._require_running()
-        accepted = 0
-        for batch in rows_of(rows, self._store.directory) if _is_frame(rows) else [rows]:
-            accepted += self._ingest.enqueue(stream, batch, position)
-        self._wake()
+        if self.ended:
+            raise UsageError("INPUT_ENDED", "the input was declared to have ended")
+        batches = [rows]
+        if isinstance(rows, DataFrame):
+            batches = list(rows_of(rows, self._store.directory, whole=position is not None))
+        accepted = sum(self._ingest.enqueue(stream, batch, position) for batch in batches)
+        self._loop.wake()
         return accepted
 
     def position(self, stream: str) -> Any | None:
@@ -236,26 +247,13 @@ class Engine:
         self._require_running()
         for reader in self._readers:
             reader.drain()
-        if not self._background:
-            while self._work():
-                pass
-            return
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        with self._changed:
-            target = self._ingest.next_moment
-            while not self._reached(target):
-                self._require_running()
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    raise RunError("TIMEOUT", f"not drained within {timeout_s} s")
-                self._changed.wait(timeout=1.0 if left is None else min(left, 1.0))
-                target = max(target, self._ingest.next_moment if self._feeder.finite else target)
+        self._loop.drain(timeout_s, endless=self._endless)
 
     def finish(self) -> None:
         """Declare the end of all input: every window closes, marks go to the end."""
         self.drain()
         if self._store.manifest.meta("ended") is None:
-            with self._busy:
+            with self._loop.busy:
                 moment = self._ingest.end()
                 self._plane.end(moment)
                 saved = {
@@ -267,15 +265,12 @@ class Engine:
     def idle(self) -> bool:
         """Whether all sources have ended and everything is processed and delivered."""
         self._require_running()
-        return self._feeder.exhausted and self._reached(self._ingest.next_moment)
+        reading = any(reader.query.isActive for reader in self._readers)
+        return not reading and self._loop.reached(None)
 
     def wait(self, timeout_s: float) -> None:
         """Sleep until something happened, at most so long."""
-        if not self._background:
-            self._work()
-            return
-        with self._changed:
-            self._changed.wait(timeout_s)
+        self._loop.wait(timeout_s)
         self._require_running()
 
     @property
@@ -294,11 +289,6 @@ class Engine:
         """Deliver an output to a sink; before `start`."""
         self._require_stopped()
         self._sinks[output] = sink
-
-    @property
-    def sources_exhausted(self) -> bool:
-        """Whether every source has given all it will ever give."""
-        return self._feeder.exhausted
 
     # ── looking ──
 
@@ -335,108 +325,12 @@ class Engine:
         """The file that rows which did not fit are written to; it exists if there are any."""
         return self._dead.path
 
-    # ── the loop ──
-
-    def _loop(self) -> None:
-        try:
-            while not self._stopping:
-                if not self._work():
-                    with self._changed:
-                        self._changed.notify_all()
-                        if not self._stopping and not self._pending():
-                            self._changed.wait(self._idle_s())
-        except AuroralError as error:
-            self._fail(error)
-        except Exception as error:  # the thread must not die silently
-            self._fail(RunError("INTERNAL", f"{type(error).__name__}: {error}"))
-
-    def _work(self) -> bool:
-        """One round: form trains, run steps, deliver; False if there was nothing to do."""
-        with self._busy:
-            if not self._background:
-                self._feeder.pull()
-            complete = self._ingest.seal()
-            worked = self._stepper.step(complete)
-            delivered = self._outputs.deliver()
-            if worked:
-                self._outputs.compact()
-            elif self._heartbeat_due():
-                self._ingest.tick()
-                worked = True
-        if worked or delivered:
-            with self._changed:
-                self._changed.notify_all()
-        return bool(worked or delivered)
-
-    def _pending(self) -> bool:
-        return self._stepper.done_before() < self._ingest.next_moment
-
-    def _reached(self, moment: int) -> bool:
-        fed = self._feeder.exhausted if self._feeder.finite else True
-        done = fed and self._stepper.done_before() >= moment
-        return done and all(self._outputs.delivered(name) for name in self._sinks)
-
-    def _heartbeat_due(self) -> bool:
-        if self._clock != "wall" or not self._plane.has_heartbeats or not self._background:
-            return False
-        now = time.monotonic()
-        due = now - getattr(self, "_ticked", 0.0) >= _HEARTBEAT_S
-        if due:
-            self._ticked = now
-        return due
-
-    def _idle_s(self) -> float:
-        return _HEARTBEAT_S if self._plane.has_heartbeats else 1.0
-
-    def _wake(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
-
-    def _fail(self, error: AuroralError) -> None:
-        with self._changed:
-            self._failure = error
-            self._changed.notify_all()
-
     def _require_running(self) -> None:
-        if self._failure is not None:
-            raise self._failure
         if not self._started:
             raise UsageError("NOT_STARTED", "start the engine first, or use it in a with block")
+        if self._loop.failure is not None:
+            raise self._loop.failure
 
     def _require_stopped(self) -> None:
         if self._started:
             raise UsageError("ALREADY_STARTED", "sources and sinks are bound before the start")
-
-    # ── wiring ──
-
-    def _output_arcs(self, checked: CheckedNetwork) -> dict[str, str]:
-        arcs = {name: output.from_ for name, output in checked.network.outputs.items()}
-        return arcs | {
-            name: name for name in self._sinks if name not in arcs and name in checked.arcs
-        }
-
-    def _all_superboxes(
-        self, checked: CheckedNetwork, outputs: Mapping[str, str]
-    ) -> tuple[Superbox, ...]:
-        """Fused boxes, and one empty superbox per stream that feeds none: its log moves on too."""
-        fused = superboxes(checked, outputs.values())
-        read = {source for superbox in fused for source in superbox.sources}
-        alone = [
-            Superbox(name, (name,), (), ()) for name in checked.network.streams if name not in read
-        ]
-        return (*fused, *alone)
-
-    def _register_consumers(self) -> None:
-        """A log keeps what any consumer needs, so all are known before anything is deleted."""
-        wanted = {(s, box.name): 0 for box in self._superboxes for s in box.sources}
-        if self._plane.has_heartbeats:
-            wanted |= {(CLOCK_LOG, box.name): 0 for box in self._superboxes}
-        wanted |= {(a, consumer(o)): 0 for o, a in self._output_arcs(self._checked).items()}
-        found = self._store.manifest.cursors()
-        new = {key: head for key, head in wanted.items() if key not in found}
-        if new:
-            self._store.commit(Change(heads=new))
-
-
-def _is_frame(rows: Any) -> bool:
-    return isinstance(rows, DataFrame)

@@ -119,7 +119,8 @@ class ProgressPlane:
 def group_key(group: Sequence[Any]) -> tuple[Any, ...]:
     """A group's values as JSON can hold them, so that they compare equal after a restart."""
     plain = (type(None), bool, int, float, str)
-    return tuple(value if isinstance(value, plain) else str(value) for value in group)
+    # NaN is not equal to itself, but it is one group, as in Spark.
+    return tuple(v if isinstance(v, plain) and v == v else str(v) for v in group)
 
 
 def _initial(stream: Stream) -> SourceProgress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from auroral.errors import AuroralError, RunError
+from auroral.spark.streams import JSON_COLUMN
 from auroral.storage import Store
 
 if TYPE_CHECKING:
@@ -23,10 +25,10 @@ _SMALL_BYTES = 64 << 20
 _BATCH_ROWS = 1_000_000
 
 
-def rows_of(frame: DataFrame, directory: Path) -> Iterator[pa.Table]:
-    """A DataFrame's rows: at once if it is small, else by way of files that Spark writes."""
+def rows_of(frame: DataFrame, directory: Path, *, whole: bool = False) -> Iterator[pa.Table]:
+    """A DataFrame's rows: at once if small or `whole`, else by way of files that Spark writes."""
     size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-    if size <= _SMALL_BYTES:
+    if whole or size <= _SMALL_BYTES:
         yield frame.toArrow()
         return
     target = directory / f"frame-{uuid.uuid4().hex}"
@@ -37,6 +39,14 @@ def rows_of(frame: DataFrame, directory: Path) -> Iterator[pa.Table]:
                 yield pa.Table.from_batches([batch])
     finally:
         shutil.rmtree(target, ignore_errors=True)
+
+
+def _parsed(text: str | None) -> Any:
+    """A row from JSON; what is no JSON stays text, which fits no stream: a dead letter."""
+    try:
+        return json.loads(text or "")
+    except ValueError:
+        return text
 
 
 class StreamReader:
@@ -87,8 +97,9 @@ class StreamReader:
             taken = self._store.manifest.source(self._stream)
             if taken is not None and number <= taken["batch"]:
                 return
-            tables = list(rows_of(batch, self._store.directory))
-            rows = pa.concat_tables(tables) if tables else batch.limit(0).toArrow()
+            rows: Any = batch.toArrow()
+            if rows.column_names == [JSON_COLUMN]:
+                rows = [_parsed(text) for text in rows[JSON_COLUMN].to_pylist()]
             self._engine.enqueue(self._stream, rows, position={"batch": number})
         except AuroralError as error:
             self._error = error

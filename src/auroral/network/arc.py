@@ -27,12 +27,13 @@ class Arc:
 
     @property
     def schema(self) -> Schema:
-        return self.network.check().schema_of(self.name)
+        """The fields of its tuples."""
+        return self.network.schema_of(self.name)
 
     def port(self, name: str) -> Arc:
         """Another arc of the same box: `rest`, `late` or a route."""
         arc = Arc(self.network, f"{self.name}.{name}")
-        self.network.check().schema_of(arc.name)
+        _ = arc.schema
         return arc
 
     @property
@@ -78,7 +79,7 @@ class Arc:
         self, other: Arc, on: str | None = None, *, name: str | None = None, **how: Any
     ) -> Arc:
         """Pair with tuples of another arc that lie within a band."""
-        return self.network.box("join", name, inputs=(self.name, other.name), on=on, **how)
+        return self.network.box("join", name, inputs=(self, other), on=on, **how)
 
     def resample(
         self,
@@ -94,7 +95,7 @@ class Arc:
         return self.network.box(
             "resample",
             name,
-            inputs=(self.name, other.name),
+            inputs=(self, other),
             left=left,
             right=right,
             within=within,
@@ -112,9 +113,9 @@ class Arc:
     def wait_for(self, signal: Arc, match: str, *, timeout: float, name: str | None = None) -> Arc:
         """Hold each tuple until a signal matches it."""
         return self.network.box(
-            "wait_for", name, inputs=(self.name, signal.name), match=match, timeout=timeout
+            "wait_for", name, inputs=(self, signal), match=match, timeout=timeout
         )
 
     def _add(self, kind: str, name: str | None, **parameters: Any) -> Arc:
         given = {key: value for key, value in parameters.items() if value is not None}
-        return self.network.box(kind, name, input=self.name, **given)
+        return self.network.box(kind, name, input=self, **given)

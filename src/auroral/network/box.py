@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -35,6 +36,8 @@ class Box(Declaration):
     kind: ClassVar[str]
     executable: ClassVar[bool] = False
     """Whether Spark runs it yet; a network with others can be checked but not run."""
+    takes_tables: ClassVar[bool] = False
+    """Whether a table may stand in place of an arc."""
 
     box: str
 
@@ -88,8 +91,18 @@ def require_inputs(box: ManyInputs, count: int) -> None:
     if len(box.inputs) != count:
         raise NetworkError(
             "BAD_PARAMETER",
-            f"{box.kind} takes {count} inputs, found {len(box.inputs)}: {', '.join(box.inputs)}",
+            f"{box.kind} takes {count} inputs, found {len(box.inputs)}: {list(box.inputs)}",
+            where="key inputs",
         )
+
+
+@contextmanager
+def at_key(key: str) -> Iterator[None]:
+    """Mistakes found inside stand under this key of the box."""
+    try:
+        yield
+    except NetworkError as error:
+        raise error.at(f"key {key}") from None
 
 
 def not_executable(place: str, box: Box) -> UsageError:

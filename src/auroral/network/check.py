@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from auroral.errors import NetworkError, closest, known
+from auroral.errors import NetworkError, known
 from auroral.network.box import Box, Resolver, Scope
+from auroral.network.endpoints import check_endpoints, unknown_arc
 from auroral.network.types import Schema
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class CheckedNetwork:
 
     def schema_of(self, arc: str) -> Schema:
         if arc not in self.arcs:
-            raise unknown_arc(arc, self.arcs, self.network)
+            raise unknown_arc(arc, self.arcs)
         return self.arcs[arc].schema
 
     def inputs_of(self, box: str) -> tuple[TypedArc, ...]:
@@ -61,58 +63,82 @@ class CheckedNetwork:
 
 def check(network: Network, resolver: Resolver | None = None) -> CheckedNetwork:
     """Type every arc of a network; raises NetworkError at the first mistake."""
-    resolver = resolver or fallback_resolver
+    arcs, order = type_arcs(network, network.boxes, resolver)
+    queries = _check_queries(network, arcs)
+    check_endpoints(network, {name: arc.schema for name, arc in arcs.items()}, queries)
+    return CheckedNetwork(network, arcs, order, queries)
+
+
+def type_arcs(
+    network: Network, boxes: Iterable[str], resolver: Resolver | None = None
+) -> tuple[dict[str, TypedArc], tuple[str, ...]]:
+    """Type the arcs of some boxes and of all they rest on; also the order data flows in."""
     tables = {name: table.schema_ for name, table in network.tables.items()}
-    scope = Scope(resolver, tables, network.directory)
+    scope = Scope(resolver or fallback_resolver, tables, network.directory)
     arcs = {name: TypedArc(name, s.schema_, name) for name, s in network.streams.items()}
-    order = _flow_order(network)
+    order = _flow_order(network, boxes)
     for name in order:
-        box = network.boxes[name]
-        inputs = [_input_schema(network, name, arc, arcs) for arc in box.sources()]
-        try:
-            ports = box.ports(inputs, scope)
-        except NetworkError as error:
-            raise error.at(network.place("boxes", name)) from None
-        for port, schema in ports.items():
-            arc = f"{name}.{port}" if port else name
-            arcs[arc] = TypedArc(arc, schema, name, port)
-    _check_endpoints(network, arcs)
-    return CheckedNetwork(network, arcs, order, _check_queries(network, arcs))
+        arcs |= _typed(network, name, arcs, scope)
+    return arcs, order
 
 
-def unknown_arc(arc: str, arcs: Iterable[str], network: Network) -> NetworkError:
-    names = list(arcs)
-    return NetworkError(
-        "UNKNOWN_ARC", f"there is no arc {arc}; {known(names)}", hint=closest(arc, names)
-    )
+def _typed(
+    network: Network, name: str, arcs: Mapping[str, TypedArc], scope: Scope
+) -> dict[str, TypedArc]:
+    box = network.boxes[name]
+    inputs = [_input_schema(network, name, at, arcs, scope) for at in range(len(box.sources()))]
+    try:
+        ports = box.ports(inputs, scope)
+    except NetworkError as error:
+        raise network.locate(error, "boxes", name) from None
+    named = {port: f"{name}.{port}" if port else name for port in ports}
+    return {arc: TypedArc(arc, ports[port], name, port) for port, arc in named.items()}
 
 
-def _input_schema(network: Network, box: str, arc: str, arcs: Mapping[str, TypedArc]) -> Schema:
+def _input_schema(
+    network: Network, name: str, at: int, arcs: Mapping[str, TypedArc], scope: Scope
+) -> Schema:
+    box = network.boxes[name]
+    arc = box.sources()[at]
     if arc in arcs:
         return arcs[arc].schema
-    if arc in network.tables:
+    if arc in network.tables and box.takes_tables:
         return network.tables[arc].schema_
-    # A box's arcs are typed before its readers, so only now do all of its ports exist.
-    key = "input" if hasattr(network.boxes[box], "input") else "inputs"
-    names = [*arcs, *network.tables]
-    raise unknown_arc(arc, names, network).at(network.place("boxes", box, key))
+    existing = _existing(network, name, arcs, scope)
+    error = unknown_arc(arc, [*existing, *(network.tables if box.takes_tables else ())])
+    if arc in network.tables:
+        error = NetworkError(
+            "TABLE_AS_ARC", f"{arc} is a table, but {box.kind} reads an arc; {known(existing)}"
+        )
+    keys = ("input",) if hasattr(box, "input") else ("inputs", at)
+    raise network.locate(error, "boxes", name, *keys)
 
 
-def _producer(network: Network, arc: str) -> str:
-    return arc.partition(".")[0]
+def _existing(network: Network, but: str, arcs: Mapping[str, TypedArc], scope: Scope) -> list[str]:
+    """The arcs there are, as far as they can be typed while one box cannot."""
+    found = dict(arcs)
+    done = {arc.producer for arc in arcs.values()} | {but}
+    with suppress(NetworkError):
+        for name in _flow_order(network, network.boxes):
+            box = network.boxes[name]
+            there = {*found, *(network.tables if box.takes_tables else ())}
+            if name not in done and there.issuperset(box.sources()):
+                with suppress(NetworkError):
+                    found |= _typed(network, name, found, scope)
+    return list(found)
 
 
-def _flow_order(network: Network) -> tuple[str, ...]:
+def _flow_order(network: Network, boxes: Iterable[str]) -> tuple[str, ...]:
     """Boxes after what they read; a cycle is an error that names it."""
     done: list[str] = []
     state: dict[str, int] = {}
-    for root in network.boxes:
+    for root in boxes:
         stack: list[tuple[str, int]] = [(root, 0)]
         while stack:
             name, at = stack.pop()
             if state.get(name) == 2:
                 continue
-            sources = [_producer(network, arc) for arc in network.boxes[name].sources()]
+            sources = [arc.partition(".")[0] for arc in network.boxes[name].sources()]
             upstream = [source for source in sources if source in network.boxes]
             state[name] = 1
             if at < len(upstream):
@@ -144,43 +170,5 @@ def _check_queries(network: Network, arcs: Mapping[str, TypedArc]) -> dict[str, 
         try:
             found[name] = query_checker(sql, schemas)
         except NetworkError as error:
-            raise error.at(network.place("queries", name)) from None
+            raise network.locate(error, "queries", name) from None
     return found
-
-
-def _check_endpoints(network: Network, arcs: Mapping[str, TypedArc]) -> None:
-    for name, output in network.outputs.items():
-        place = network.place("outputs", name, "from")
-        if output.from_ in network.queries:
-            continue
-        if output.from_ not in arcs:
-            raise unknown_arc(output.from_, arcs, network).at(place)
-        if output.qos and output.qos.value:
-            try:
-                found = arcs[output.from_].schema.field(output.qos.value.on)
-            except NetworkError as error:
-                raise error.at(network.place("outputs", name, "qos", "value")) from None
-            if not found.type.is_orderable:
-                raise NetworkError(
-                    "BAD_QOS",
-                    f"a value graph needs a number, but {found.name} is {found.type}",
-                    where=network.place("outputs", name, "qos", "value"),
-                )
-    for name, point in network.connection_points.items():
-        place = network.place("connection_points", name)
-        if point.on not in arcs:
-            raise unknown_arc(point.on, arcs, network).at(place)
-        if point.key:
-            try:
-                arcs[point.on].schema.field(point.key)
-            except NetworkError as error:
-                raise error.at(place) from None
-    for name, members in network.groups.items():
-        for member in members:
-            if member not in network.boxes:
-                raise NetworkError(
-                    "UNKNOWN_BOX",
-                    f"there is no box {member}; {known(network.boxes)}",
-                    where=network.place("groups", name),
-                    hint=closest(member, network.boxes),
-                )

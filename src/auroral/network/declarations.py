@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
     PlainSerializer,
+    StrictFloat,
+    StrictInt,
     StrictStr,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
     WithJsonSchema,
+    WrapValidator,
+    model_validator,
 )
 
 from auroral.errors import NetworkError
+from auroral.network.positions import Positions
+from auroral.network.types import Field as SchemaField
 from auroral.network.types import Schema
+from auroral.network.validation import carried, explained
 from auroral.progress.declaration import Progress
 from auroral.progress.durations import parse_duration_us
 from auroral.qos.graphs import QoS
@@ -24,25 +35,72 @@ from auroral.qos.graphs import QoS
 class Declaration(BaseModel):
     """An immutable part of a network; unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        arbitrary_types_allowed=True,
+        allow_inf_nan=False,
+        serialize_by_alias=True,
+    )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_words(
+        cls, declared: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
+        """Say every mistake as a NetworkError; inside a network it is carried to its place."""
+        try:
+            return handler(declared)
+        except ValidationError as error:
+            if info.context is IN_NETWORK:
+                raise
+            raise explained(error, cls, declared, Positions()) from None
+        except NetworkError as error:
+            if info.context is IN_NETWORK:
+                raise carried(error) from None
+            raise
 
     def document(self) -> dict[str, Any]:
         """The form the network file uses; what has its default value is left out."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
+IN_NETWORK = {"in": "network"}
+"""The validation context of parts of a network, whose mistakes get the network's places."""
+
+
+def _carry(declared: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    try:
+        return handler(declared)
+    except NetworkError as error:
+        raise (carried(error) if info.context is IN_NETWORK else error) from None
+    except OverflowError:
+        raise carried(NetworkError("BAD_PARAMETER", f"too large: {declared!r}")) from None
+
+
+Placed = WrapValidator(_carry)
+"""Lets mistakes of models from below this layer know the key they stand under."""
 DeclaredSchema = Annotated[
     Schema,
     BeforeValidator(Schema.parse),
     PlainSerializer(lambda schema: schema.declaration()),
+    Placed,
     WithJsonSchema(
         {
-            "type": "object",
-            "additionalProperties": {"type": "string"},
+            "anyOf": [
+                {
+                    "type": "object",
+                    "additionalProperties": {"type": "string"},
+                    "minProperties": 1,
+                },
+                {"type": "string"},
+            ],
             "description": "field names and their Spark SQL types",
         }
     ),
 ]
+DAY_US = 86_400_000_000
+STORES = ("sqlite://", "postgresql://")
 Options = Annotated[dict[str, Any], Field(description="format, path and options of the format")]
 
 
@@ -50,26 +108,23 @@ class Stream(Declaration):
     """An endless run of tuples of one schema."""
 
     schema_: Annotated[DeclaredSchema, Field(alias="schema")]
-    progress: Progress | None = None
+    progress: Annotated[Progress | None, Placed] = None
     source: Options | None = None
 
-    def document(self) -> dict[str, Any]:
-        return self.model_dump(mode="json", exclude_defaults=True, by_alias=True)
-
     def model_post_init(self, _context: Any) -> None:
-        if not len(self.schema_):
-            raise NetworkError("BAD_SCHEMA", "a stream needs at least one field")
+        _require_fields(self.schema_, "stream")
         if self.progress is None:
             return
-        field = self.schema_.field(self.progress.on)
+        field = _field(self.schema_, self.progress.on, "progress.on")
         if not field.type.is_orderable:
             raise NetworkError(
                 "BAD_PROGRESS",
-                f"progress on {field.name}: expected a number, date or timestamp, it is {field.type}",
+                f"progress needs a number, date or timestamp, but {field.name} is {field.type}",
+                where="key progress.on",
             )
-        self.progress.delay_in(field.type.name)
         for name in self.progress.by:
-            self.schema_.field(name)
+            _field(self.schema_, name, "progress.by")
+        _require_delay(self.progress, field)
 
 
 class Table(Declaration):
@@ -79,22 +134,22 @@ class Table(Declaration):
     key: tuple[StrictStr, ...] = ()
     store: StrictStr | None = None
 
-    def document(self) -> dict[str, Any]:
-        return self.model_dump(mode="json", exclude_defaults=True, by_alias=True)
-
     def model_post_init(self, _context: Any) -> None:
+        _require_fields(self.schema_, "table")
         for name in self.key:
-            self.schema_.field(name)
-        if self.store and not self.store.startswith(("sqlite://", "postgresql://")):
+            _field(self.schema_, name, "key")
+        if self.store is not None and not self.store.startswith(STORES):
             raise NetworkError(
-                "BAD_STORE", f"expected sqlite:///… or postgresql://…, found {self.store!r}"
+                "BAD_STORE",
+                f"expected sqlite:///… or postgresql://…, found {self.store!r}",
+                where="key store",
             )
 
 
 class KeepRows(Declaration):
     """History by count."""
 
-    rows: Annotated[int, Field(gt=0)]
+    rows: Annotated[StrictInt, Field(gt=0)]
 
 
 class ConnectionPoint(Declaration):
@@ -105,24 +160,59 @@ class ConnectionPoint(Declaration):
     key: StrictStr | None = None
 
     def model_post_init(self, _context: Any) -> None:
-        if isinstance(self.keep, str):
-            parse_duration_us(self.keep)
+        if isinstance(self.keep, str) and duration_us(self.keep, "keep") == 0:
+            raise NetworkError("BAD_DURATION", "expected some time, found none", where="key keep")
 
 
 class Output(Declaration):
     """An arc delivered to an application, and what its tuples are worth."""
 
     from_: Annotated[StrictStr, Field(alias="from")]
-    qos: QoS | None = None
+    qos: Annotated[QoS | None, Placed] = None
     sink: Options | None = None
-
-    def document(self) -> dict[str, Any]:
-        return self.model_dump(mode="json", exclude_defaults=True, by_alias=True)
 
 
 class EngineOptions(Declaration):
     """How this network likes to be run."""
 
-    headroom: Annotated[float, Field(gt=0, le=1)] = 0.8
+    headroom: Annotated[StrictFloat, Field(gt=0, le=1)] = 0.8
     scheduler: Literal["qos", "round_robin"] = "qos"
-    train: Annotated[int, Field(gt=0)] | None = None
+    train: Annotated[StrictInt, Field(gt=0)] | None = None
+
+
+def duration_us(text: str, key: str) -> int:
+    """The microseconds of a duration under a key; a mistake says which."""
+    try:
+        return parse_duration_us(text)
+    except OverflowError:
+        raise NetworkError("BAD_DURATION", f"{text!r} is too long", where=f"key {key}") from None
+    except NetworkError as error:
+        raise error.at(f"key {key}") from None
+
+
+def _require_delay(progress: Progress, field: SchemaField) -> None:
+    delay, key = progress.delay, "key progress.delay"
+    try:
+        progress.delay_in(field.type.name)
+    except (OverflowError, ValueError):
+        raise NetworkError("BAD_PROGRESS", f"{delay!r} is no delay", where=key) from None
+    except NetworkError as error:
+        raise error.at(key) from None
+    if field.type.name == "date" and delay is not None:
+        days = duration_us(delay, "progress.delay") / DAY_US if isinstance(delay, str) else delay
+        if days != int(days):
+            raise NetworkError(
+                "BAD_PROGRESS", f"a delay on a date is whole days, found {delay!r}", where=key
+            )
+
+
+def _field(schema: Schema, name: str, key: str) -> SchemaField:
+    try:
+        return schema.field(name)
+    except NetworkError as error:
+        raise error.at(f"key {key}") from None
+
+
+def _require_fields(schema: Schema, what: str) -> None:
+    if not len(schema):
+        raise NetworkError("BAD_SCHEMA", f"a {what} needs at least one field", where="key schema")

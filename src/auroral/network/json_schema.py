@@ -28,9 +28,7 @@ def network_schema() -> dict[str, Any]:
     for box in BOXES.values():
         definition = definitions["$defs"][box.__name__]
         definition["required"] = ["box", *definition.get("required", [])]
-    properties = {
-        name: _named(references[model, "validation"]) for name, model in sections.items()
-    }
+    properties = {name: _named(references[model, "validation"]) for name, model in sections.items()}
     boxes = [references[box, "validation"] for box in BOXES.values()]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -2,44 +2,48 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from auroral.errors import NetworkError, closest, known
 from auroral.network import validation
 from auroral.network.arc import Arc
 from auroral.network.box import BOXES, Box, Resolver
-from auroral.network.check import CheckedNetwork, check
+from auroral.network.check import CheckedNetwork, check, type_arcs
 from auroral.network.declarations import (
+    IN_NETWORK,
     ConnectionPoint,
-    Declaration,
     EngineOptions,
     Output,
     Stream,
     Table,
 )
-from auroral.network.positions import Positions, read_document, write_document
+from auroral.network.endpoints import unknown_arc
+from auroral.network.files import read_document, write_document
+from auroral.network.plain import require_plain
+from auroral.network.positions import Positions
 from auroral.network.types import Schema
 from auroral.progress.declaration import Progress
 from auroral.qos.graphs import QoS
 
-D = TypeVar("D", bound=Declaration)
+M = TypeVar("M", bound=BaseModel)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-SECTIONS = (
-    "network",
-    "streams",
-    "tables",
-    "boxes",
-    "queries",
-    "connection_points",
-    "groups",
-    "outputs",
-    "engine",
-)
+_SHARED = ("streams", "tables", "boxes", "queries", "connection_points")
+"""The sections whose names share one name space."""
+_NAMED = (*_SHARED, "groups", "outputs")
+SECTIONS = ("network", *_NAMED, "engine")
+_CLASSES: Mapping[str, type[BaseModel]] = {
+    "streams": Stream,
+    "tables": Table,
+    "connection_points": ConnectionPoint,
+    "outputs": Output,
+}
 
 
 class Network:
@@ -58,7 +62,7 @@ class Network:
         self._positions = positions or Positions()
         self.directory = directory
         """Where the file lies; modules of Python functions are looked up there too."""
-        self._require_name(name, "network", ("network",))
+        self._require_name(name, "a network", ("network",))
         self.name = name
         self.streams: dict[str, Stream] = {}
         self.tables: dict[str, Table] = {}
@@ -80,9 +84,7 @@ class Network:
         source: Mapping[str, Any] | None = None,
     ) -> Arc:
         """Declare a stream and return its arc."""
-        self._require_free(name, ("streams", name))
-        declared = {"schema": Schema.parse(schema), "progress": progress, "source": source}
-        self.streams[name] = self._validated(Stream, declared, ("streams", name))
+        self._declare("streams", name, {"schema": schema, "progress": progress, "source": source})
         return Arc(self, name)
 
     def table(
@@ -94,17 +96,19 @@ class Network:
         store: str | None = None,
     ) -> Arc:
         """Declare a table."""
-        self._require_free(name, ("tables", name))
-        declared = {"schema": Schema.parse(schema), "key": tuple(key), "store": store}
-        self.tables[name] = self._validated(Table, declared, ("tables", name))
+        self._declare("tables", name, {"schema": schema, "key": tuple(key), "store": store})
         return Arc(self, name)
 
     def box(self, kind: str, name: str | None = None, **parameters: Any) -> Arc:
         """Add a box; without a name it gets one after its kind. Wiring is checked at once."""
         name = name or self._fresh(kind)
-        self._add_box(name, {"box": kind, **parameters})
+        if "input" in parameters:
+            parameters["input"] = self._arc_name(parameters["input"])
+        if isinstance(parameters.get("inputs"), list | tuple):
+            parameters["inputs"] = tuple(map(self._arc_name, parameters["inputs"]))
+        self._declare("boxes", name, {"box": kind, **parameters})
         try:
-            self.check()
+            type_arcs(self, [name])
         except NetworkError:
             del self.boxes[name]
             raise
@@ -112,27 +116,22 @@ class Network:
 
     def union(self, *arcs: Arc | str, name: str | None = None) -> Arc:
         """Merge arcs of one schema in order of arrival."""
-        return self.box("union", name, inputs=tuple(str(arc) for arc in arcs))
+        return self.box("union", name, inputs=arcs)
 
     def query(self, name: str, sql: str) -> None:
         """Register a continuous query."""
-        self._require_free(name, ("queries", name))
-        if not isinstance(sql, str):
-            raise NetworkError(
-                "BAD_QUERY", f"expected SQL text, found {sql!r}", where=self.place("queries", name)
-            )
-        self.queries[name] = sql
+        self._declare("queries", name, sql)
 
     def connection_point(
         self, name: str, on: Arc | str, keep: str | Mapping[str, int], key: str | None = None
     ) -> None:
         """Let an arc remember its history."""
-        self._require_free(name, ("connection_points", name))
-        self.connection_points[name] = self._validated(
-            ConnectionPoint,
-            {"on": str(on), "keep": keep, "key": key},
-            ("connection_points", name),
-        )
+        declared = {"on": self._arc_name(on), "keep": keep, "key": key}
+        self._declare("connection_points", name, declared)
+
+    def group(self, name: str, boxes: Sequence[Arc | str]) -> None:
+        """Name boxes that a person sees as one."""
+        self._declare("groups", name, [self._arc_name(box) for box in boxes])
 
     def output(
         self,
@@ -142,13 +141,8 @@ class Network:
         qos: QoS | None = None,
         sink: Mapping[str, Any] | None = None,
     ) -> Arc:
-        """Deliver an arc to an application."""
-        self._require_name(name, "output", ("outputs", name))
-        if name in self.outputs:
-            raise NetworkError("DUPLICATE_NAME", f"there is an output {name} already")
-        self.outputs[name] = self._validated(
-            Output, {"from": str(arc), "qos": qos, "sink": sink}, ("outputs", name)
-        )
+        """Deliver an arc, or a query by its name, to an application."""
+        self._declare("outputs", name, {"from": self._arc_name(arc), "qos": qos, "sink": sink})
         return arc if isinstance(arc, Arc) else Arc(self, arc)
 
     # ── checking ──
@@ -157,9 +151,23 @@ class Network:
         """Type every arc; raises NetworkError at the first mistake."""
         return check(self, resolver)
 
+    def schema_of(self, arc: str) -> Schema:
+        """The schema of one arc; checks only what feeds it."""
+        producer = arc.partition(".")[0]
+        if arc in self.tables:
+            return self.tables[arc].schema_
+        arcs, _ = type_arcs(self, [producer] if producer in self.boxes else [])
+        if arc not in arcs:
+            raise unknown_arc(arc, self.check().arcs)
+        return arcs[arc].schema
+
     def place(self, *path: str | int) -> str:
         """Where a part of the network stands, in words."""
         return self._positions.describe(*path)
+
+    def locate(self, error: NetworkError, *path: str | int) -> NetworkError:
+        """The error at the place of a part of the network."""
+        return self._positions.locate(error, *path)
 
     # ── reading and writing ──
 
@@ -178,11 +186,14 @@ class Network:
     ) -> Network:
         """Build a network from the plain data of a network file. Does not check the wiring."""
         positions = positions or Positions()
+        require_plain(document, positions)
+        if not isinstance(document, Mapping):
+            raise NetworkError("BAD_FILE", f"expected the keys of a network, found {document!r}")
         for key in document:
             if key not in SECTIONS:
                 raise NetworkError(
                     "UNKNOWN_KEY",
-                    f"unknown key {key}; a network file has {', '.join(SECTIONS)}",
+                    f"unknown key {key}; the keys here are {', '.join(SECTIONS)}",
                     where=positions.describe(key),
                     hint=closest(key, SECTIONS),
                 )
@@ -191,10 +202,13 @@ class Network:
             raise NetworkError(
                 "MISSING_KEY",
                 f"expected `network: name` with the network's name, found {name!r}",
-                where=positions.describe("network") or positions.file,
+                where=positions.describe("network"),
             )
         network = Network(name, positions=positions, directory=directory)
-        network._read_sections(document)
+        for section in _NAMED:
+            network._read(section, document.get(section))
+        if document.get("engine") is not None:
+            network.engine = network._validated(EngineOptions, document["engine"], ("engine",))
         return network
 
     def save(self, path: str | Path) -> None:
@@ -204,115 +218,135 @@ class Network:
     def document(self) -> dict[str, Any]:
         """The plain data of the network file."""
         sections: dict[str, Any] = {
-            "streams": {name: s.document() for name, s in self.streams.items()},
-            "tables": {name: t.document() for name, t in self.tables.items()},
-            "boxes": {name: {"box": b.kind, **b.document()} for name, b in self.boxes.items()},
-            "queries": dict(self.queries),
-            "connection_points": {n: c.document() for n, c in self.connection_points.items()},
-            "groups": {name: list(members) for name, members in self.groups.items()},
-            "outputs": {name: o.document() for name, o in self.outputs.items()},
-            "engine": self.engine.document(),
+            section: {name: self._entry(section, name) for name in getattr(self, section)}
+            for section in _NAMED
         }
+        sections["engine"] = self.engine.document()
         return {"network": self.name, **{key: part for key, part in sections.items() if part}}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Network) and self.document() == other.document()
+        # The order of fields and routes means something, the order of boxes does not.
+        return isinstance(other, Network) and self._content() == other._content()
 
     __hash__ = None  # type: ignore[assignment]
 
     # ── inside ──
 
-    def _read_sections(self, document: Mapping[str, Any]) -> None:
-        for name, declared in self._entries(document, "streams"):
-            self._require_free(name, ("streams", name))
-            self.streams[name] = self._validated(Stream, declared, ("streams", name))
-        for name, declared in self._entries(document, "tables"):
-            self._require_free(name, ("tables", name))
-            self.tables[name] = self._validated(Table, declared, ("tables", name))
-        for name, declared in self._entries(document, "boxes"):
-            self._add_box(name, declared)
-        for name, sql in self._entries(document, "queries"):
-            self.query(name, sql)
-        for name, declared in self._entries(document, "connection_points"):
-            self._require_free(name, ("connection_points", name))
-            self.connection_points[name] = self._validated(
-                ConnectionPoint, declared, ("connection_points", name)
-            )
-        for name, members in self._entries(document, "groups"):
-            self.groups[name] = self._group(name, members)
-        for name, declared in self._entries(document, "outputs"):
-            self._require_name(name, "output", ("outputs", name))
-            self.outputs[name] = self._validated(Output, declared, ("outputs", name))
-        self.engine = self._validated(EngineOptions, document.get("engine") or {}, ("engine",))
+    def _content(self) -> dict[str, Any]:
+        return {
+            key: {name: json.dumps(entry) for name, entry in part.items()}
+            if key in _NAMED
+            else part
+            for key, part in self.document().items()
+        }
 
-    def _entries(self, document: Mapping[str, Any], section: str) -> list[tuple[str, Any]]:
-        entries = document.get(section)
-        if entries is None:
-            return []
-        if not isinstance(entries, Mapping):
+    def _entry(self, section: str, name: str) -> Any:
+        declared = getattr(self, section)[name]
+        if section == "groups":
+            return list(declared)
+        if section == "queries":
+            return declared
+        try:
+            document = declared.document()
+        except PydanticSerializationError as error:
+            cause = error.__cause__
+            problem = (
+                cause
+                if isinstance(cause, NetworkError)
+                else NetworkError("CANNOT_SAVE", f"this cannot stand in a file: {error}")
+            )
+            raise self.locate(problem, section, name) from None
+        return {"box": declared.kind, **document} if section == "boxes" else document
+
+    def _read(self, section: str, entries: Any) -> None:
+        if entries is not None and not isinstance(entries, Mapping):
             raise NetworkError(
                 "BAD_FILE",
                 f"expected names under {section}, found {entries!r}",
                 where=self.place(section),
             )
-        return list(entries.items())
+        for name, declared in (entries or {}).items():
+            self._declare(section, name, declared)
 
-    def _add_box(self, name: str, declared: Any) -> None:
-        path = ("boxes", name)
-        self._require_free(name, path)
-        if not isinstance(declared, Mapping) or "box" not in declared:
+    def _declare(self, section: str, name: str, declared: Any) -> None:
+        """Check a part of the network by itself and add it; its wiring is checked later."""
+        path = (section, name)
+        self._require_free(section, name)
+        part: Any
+        if section == "boxes":
+            part = self._validated(self._box_class(name, declared), declared, path)
+        elif section == "queries":
+            part = self._require(declared, isinstance(declared, str), "SQL text", path)
+        elif section == "groups":
+            is_list = isinstance(declared, list | tuple) and all(
+                isinstance(member, str) for member in declared
+            )
+            part = tuple(self._require(declared, is_list, "a list of boxes", path))
+        else:
+            part = self._validated(_CLASSES[section], declared, path)
+        getattr(self, section)[name] = part
+
+    def _box_class(self, name: str, declared: Any) -> type[Box]:
+        kind = declared.get("box") if isinstance(declared, Mapping) else None
+        if kind is None:
             raise NetworkError(
                 "MISSING_KEY",
                 f"expected `box: kind` and its keys, found {declared!r}; {known(BOXES)}",
-                where=self.place(*path),
+                where=self.place("boxes", name),
             )
-        kind = declared["box"]
-        if kind not in BOXES:
+        if not isinstance(kind, str) or kind not in BOXES:
             raise NetworkError(
                 "UNKNOWN_BOX",
                 f"there is no box {kind}; {known(BOXES)}",
-                where=self.place(*path, "box"),
+                where=self.place("boxes", name, "box"),
                 hint=closest(str(kind), BOXES),
             )
-        self.boxes[name] = self._validated(BOXES[kind], declared, path)
+        return BOXES[kind]
 
-    def _group(self, name: str, members: Any) -> tuple[str, ...]:
-        if not isinstance(members, list | tuple):
+    def _require(self, declared: Any, fits: bool, expected: str, path: tuple[str, str]) -> Any:
+        if not fits:
             raise NetworkError(
-                "BAD_GROUP",
-                f"expected a list of boxes, found {members!r}",
-                where=self.place("groups", name),
+                "BAD_PARAMETER", f"expected {expected}, found {declared!r}", where=self.place(*path)
             )
-        return tuple(map(str, members))
+        return declared
 
-    def _validated(self, cls: type[D], declared: Any, path: tuple[str, ...]) -> D:
+    def _validated(self, cls: type[M], declared: Any, path: tuple[str, ...]) -> M:
         try:
-            return cls.model_validate(declared)
+            return cls.model_validate(declared, context=IN_NETWORK)
         except ValidationError as error:
-            raise validation.explained(error, cls, self._positions, path) from None
-        except NetworkError as error:
-            raise error.at(self.place(*path)) from None
+            raise validation.explained(error, cls, declared, self._positions, path) from None
 
     def _require_name(self, name: Any, what: str, path: tuple[str, ...]) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise NetworkError(
                 "BAD_NAME",
-                f"{name!r} cannot name a {what}: expected a letter, then letters, digits or _",
+                f"{name!r} cannot name {what}: expected a letter, then letters, digits or _",
                 where=self.place(*path),
             )
 
-    def _require_free(self, name: Any, path: tuple[str, ...]) -> None:
-        self._require_name(name, "stream, table, box, query or connection point", path)
-        for section in ("streams", "tables", "boxes", "queries", "connection_points"):
-            if name in getattr(self, section):
+    def _require_free(self, section: str, name: Any) -> None:
+        shared = section in _SHARED
+        what = "a stream, table, box, query or connection point" if shared else f"one of {section}"
+        self._require_name(name, what, (section, name))
+        for other in _SHARED if shared else (section,):
+            if name in getattr(self, other):
                 raise NetworkError(
                     "DUPLICATE_NAME",
-                    f"the name {name} is taken: {self.place(section, name)}",
-                    where=self.place(*path),
+                    f"the name {name} is taken by {self.place(other, name)}",
+                    where=self.place(section, name),
                 )
+
+    def _arc_name(self, arc: Any) -> Any:
+        if isinstance(arc, Arc) and arc.network is not self:
+            raise NetworkError(
+                "FOREIGN_ARC",
+                f"the arc {arc} belongs to the network {arc.network.name}, not to {self.name}",
+                hint="build both sides with one Network",
+            )
+        return str(arc) if isinstance(arc, Arc) else arc
 
     def _fresh(self, kind: str) -> str:
         number = 1 + sum(1 for box in self.boxes.values() if box.kind == kind)
-        while f"{kind}_{number}" in self.boxes:
+        while any(f"{kind}_{number}" in getattr(self, section) for section in _SHARED):
             number += 1
         return f"{kind}_{number}"

@@ -60,9 +60,12 @@ class Type:
     @staticmethod
     def parse(text: str) -> Type:
         """Read a Spark SQL type name."""
-        parser = _TypeParser(text)
-        found = parser.type()
-        parser.end()
+        try:
+            parser = _TypeParser(text)
+            found = parser.type()
+            parser.end()
+        except RecursionError:
+            raise NetworkError("BAD_TYPE", "the type is nested too deeply") from None
         return found
 
     def __str__(self) -> str:
@@ -124,10 +127,9 @@ class Schema:
             if field.name.lower() in seen:
                 raise NetworkError("DUPLICATE_FIELD", f"the field {field.name} occurs twice")
             if field.name.lower() in RESERVED:
-                raise NetworkError(
-                    "RESERVED_FIELD",
-                    f"the field name {field.name} is reserved; {known(RESERVED)} reserved",
-                )
+                others = ", ".join(sorted(RESERVED - {field.name.lower()}))
+                message = f"the field name {field.name} is reserved, as are {others}"
+                raise NetworkError("RESERVED_FIELD", message)
             if not field.name or "`" in field.name:
                 raise NetworkError("BAD_FIELD_NAME", f"{field.name!r} cannot name a field")
             seen.add(field.name.lower())
@@ -139,13 +141,16 @@ class Schema:
             return declared
         if isinstance(declared, str):
             parser = _TypeParser(declared)
-            fields = parser.fields(end="", colon=False)
+            try:
+                fields = parser.fields(end="", colon=False)
+            except RecursionError:
+                raise NetworkError("BAD_TYPE", "the schema is nested too deeply") from None
             parser.end()
             return Schema(fields)
         if not isinstance(declared, Mapping):
             raise NetworkError(
                 "BAD_SCHEMA",
-                f"expected fields with their types, as in {{a: int, b: string}}; found {declared!r}",
+                f"expected fields and types, as in {{a: int, b: string}}; found {declared!r}",
             )
         return Schema(tuple(_declared_field(name, text) for name, text in declared.items()))
 
@@ -195,11 +200,13 @@ def quoted(name: str) -> str:
 
 def _declared_field(name: str, text: object) -> Field:
     if not isinstance(text, str):
-        raise NetworkError("BAD_TYPE", f"the type of field {name} must be text, not {text!r}")
+        raise NetworkError(
+            "BAD_TYPE", f"expected a type's name, found {text!r}", where=f"key {name}"
+        )
     try:
         return Field(name, Type.parse(text))
     except NetworkError as error:
-        raise error.at(f"field {name}") from None
+        raise error.at(f"key {name}") from None
 
 
 class _TypeParser:
@@ -215,20 +222,28 @@ class _TypeParser:
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
-    def take(self, expected: str | None = None) -> str:
-        token = self.peek()
-        if not token or (expected is not None and token != expected):
-            wanted = repr(expected) if expected else "a name"
-            raise NetworkError("BAD_TYPE", f"expected {wanted} in {self.text!r}, found {token!r}")
+    def take(self, expected: str) -> None:
+        if self.peek() != expected:
+            raise self.error(repr(expected))
         self.at += 1
-        return token
+
+    def name(self) -> str:
+        token = self.peek()
+        if not re.match(r"`[^`]|[A-Za-z_]", token):
+            raise self.error("a name")
+        self.at += 1
+        return token.strip("`")
 
     def end(self) -> None:
         if self.peek():
-            raise NetworkError("BAD_TYPE", f"unexpected {self.peek()!r} in {self.text!r}")
+            raise self.error("the end")
+
+    def error(self, expected: str) -> NetworkError:
+        found = repr(self.peek()) if self.peek() else "the end"
+        return NetworkError("BAD_TYPE", f"expected {expected} in {self.text!r}, found {found}")
 
     def type(self) -> Type:
-        word = self.take().lower()
+        word = self.name().lower()
         name = _ALIASES.get(word, word)
         if name == "decimal":
             return self._decimal()
@@ -273,9 +288,10 @@ class _TypeParser:
         return Type("decimal", precision, scale)
 
     def number(self) -> int:
-        token = self.take()
-        if not token.isdigit():
-            raise NetworkError("BAD_TYPE", f"expected a number in {self.text!r}, found {token!r}")
+        token = self.peek()
+        if not token.isdecimal() or len(token) > 9:
+            raise self.error("a number")
+        self.at += 1
         return int(token)
 
     def fields(self, end: str, colon: bool) -> tuple[Field, ...]:
@@ -283,7 +299,7 @@ class _TypeParser:
         while self.peek() != end:
             if found:
                 self.take(",")
-            name = self.take().strip("`")
+            name = self.name()
             if colon or self.peek() == ":":
                 self.take(":")
             found.append(Field(name, self.type()))

@@ -75,4 +75,5 @@ def seconds_to_mark(us: Any, type_name: str, scale: int = 0) -> Any:
         return us // 86_400_000_000
     if type_name in ("float", "double"):
         return us / 1_000_000
-    return us * 10**scale // 1_000_000
+    exact = np.asarray(us, object) if scale else us  # int64 could wrap round
+    return exact * 10**scale // 1_000_000

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from auroral.errors import NetworkError
 
@@ -16,7 +27,7 @@ Graph = tuple[tuple[Number, Number], ...]
 class ValueGraph(BaseModel):
     """Utility by the value of one output field."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     on: StrictStr
     graph: Graph
@@ -32,7 +43,7 @@ class QoS(BaseModel):
     0.5
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     latency: Graph | None = None
     loss: Graph | None = None
@@ -42,16 +53,36 @@ class QoS(BaseModel):
         _require_graph("latency", self.latency, lowest=0, highest=None)
         _require_graph("loss", self.loss, lowest=0, highest=1)
 
-    def utility(self, kind: str, x: float) -> float:
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_words(
+        cls, declared: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
+        """Say mistakes of a QoS built in Python as errors of ours; in a file, places come first."""
+        try:
+            return handler(declared)
+        except ValidationError as error:
+            if info.context is not None:
+                raise
+            finding = error.errors(include_url=False)[0]
+            key = ".".join(map(str, finding["loc"]))
+            message = f"{finding['msg']}, found {finding['input']!r}"
+            raise NetworkError("BAD_QOS", message, where=f"key {key}") from None
+
+    def utility(self, kind: Literal["latency", "loss", "value"], x: float) -> float:
         """The utility at `x`; outside the graph its end points hold. No graph: all is well."""
-        graph = self.value.graph if kind == "value" and self.value else getattr(self, kind, None)
+        graph: Graph | None
+        if kind == "value":
+            graph = self.value.graph if self.value else None
+        else:
+            graph = self.latency if kind == "latency" else self.loss
         return 1.0 if graph is None else _interpolate(sorted(graph), x)
 
 
 def _interpolate(points: Sequence[tuple[float, float]], x: float) -> float:
     if x <= points[0][0]:
         return float(points[0][1])
-    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(points):
         if x <= x1:
             return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
     return float(points[-1][1])
@@ -63,14 +94,17 @@ def _require_graph(
     if graph is None:
         return
     xs = [x for x, _ in graph]
+    problem = None
     if len(graph) < 2:
-        raise NetworkError("BAD_QOS", f"a {kind} graph needs two points or more: {graph}")
-    if xs != sorted(set(xs)) and xs != sorted(set(xs), reverse=True):
-        raise NetworkError("BAD_QOS", f"the points of a {kind} graph must be in order of x: {xs}")
-    if any(not 0 <= utility <= 1 for _, utility in graph):
-        raise NetworkError("BAD_QOS", f"utilities in a {kind} graph must lie within [0, 1]")
-    if any(
-        (lowest is not None and x < lowest) or (highest is not None and x > highest) for x in xs
-    ):
-        limits = f"[{lowest}, {'∞' if highest is None else highest}]"
-        raise NetworkError("BAD_QOS", f"x in a {kind} graph must lie within {limits}, found {xs}")
+        problem = "needs two points or more"
+    elif xs != sorted(set(xs)) and xs != sorted(set(xs), reverse=True):
+        problem = "has its points in order of x, no x twice"
+    elif any(not 0 <= utility <= 1 for _, utility in graph):
+        problem = "has utilities within [0, 1]"
+    elif (lowest is not None and min(xs) < lowest) or (highest is not None and max(xs) > highest):
+        problem = f"has x within [{lowest}, {'∞' if highest is None else highest}]"
+    if problem:
+        key = "value.graph" if kind == "value" else kind
+        found = [list(point) for point in graph]
+        message = f"a {kind} graph {problem}; found {found}"
+        raise NetworkError("BAD_QOS", message, where=f"key {key}")

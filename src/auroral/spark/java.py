@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from auroral.errors import UsageError
@@ -36,9 +37,14 @@ def _find() -> Path:
             return java
         raise UsageError("NO_JAVA", f"JAVA_HOME has no bin/java: {home}", hint=_HINT)
     found = shutil.which("java")
-    if not found:
-        raise UsageError("NO_JAVA", "Spark needs Java, and none was found", hint=_HINT)
-    return Path(found)
+    if found:
+        return Path(found)
+    noted = Path(sys.prefix) / "java_home"
+    if noted.exists():
+        # Where set-up found one that is not on the PATH.
+        os.environ["JAVA_HOME"] = noted.read_text().strip()
+        return Path(os.environ["JAVA_HOME"]) / "bin" / "java"
+    raise UsageError("NO_JAVA", "Spark needs Java, and none was found", hint=_HINT)
 
 
 def _major(java: Path) -> int | None:

@@ -11,6 +11,7 @@ from auroral.network.types import Type
 from auroral.sql.cursor import Cursor
 from auroral.sql.lexer import Token, syntax_error, unquote
 from auroral.sql.literals import typed_literal
+from auroral.sql.refusals import star, subquery
 from auroral.sql.syntax import Call, Case, Cast, Index, Lambda, Literal, Member, Name, Node
 
 # Loosest first, as in Spark's valueExpression.
@@ -69,16 +70,11 @@ class _Parser(Cursor):
             )
         tree = self.expression()
         if self.take(";"):
-            if self.peek().kind == "end":
-                raise NetworkError(
-                    "NOT_AN_EXPRESSION",
-                    "expected one scalar expression, found a statement that ends with ';'",
-                    hint="leave out the ;",
-                )
+            last = self.peek().kind == "end"
             raise NetworkError(
                 "NOT_AN_EXPRESSION",
-                "expected one scalar expression, found several divided by ';'",
-                hint="join conditions with AND",
+                f"expected one scalar expression, found {'a' if last else 'another after'} ';'",
+                hint="leave out the ;" if last else "join conditions with AND",
             )
         if self.take("as"):
             raise NetworkError(
@@ -117,7 +113,7 @@ class _Parser(Cursor):
 
     def predicated(self) -> Node:
         if self.sees("exists") and self.sees("(", ahead=1) and self.sees(*_STATEMENTS, ahead=2):
-            raise _subquery()
+            raise subquery()
         value = self.binary()
         if self.take("is"):
             negated = self.take("not", "!")
@@ -157,7 +153,7 @@ class _Parser(Cursor):
         if self.take("in"):
             self.expect("(")
             if self.sees(*_STATEMENTS):
-                raise _subquery()
+                raise subquery()
             return Call("in", (value, *self.arguments()))
         if self.take("rlike", "regexp"):
             return Call("rlike", (value, self.binary()))
@@ -217,7 +213,7 @@ class _Parser(Cursor):
             elif self.sees("."):
                 self.next()
                 if self.sees("*"):
-                    raise _star()
+                    raise star()
                 tree = Member(tree, self.identifier("a field after the dot"))
             elif self.sees("collate") or self.sees(":"):
                 raise NetworkError(
@@ -236,7 +232,7 @@ class _Parser(Cursor):
         if self.take("("):
             return self.parenthesised()
         if self.sees("*"):
-            raise _star()
+            raise star()
         if token.kind not in ("word", "quoted"):
             raise self.error("a value, field or function")
         if token.kind == "word":
@@ -297,7 +293,7 @@ class _Parser(Cursor):
 
     def parenthesised(self) -> Node:
         if self.sees(*_STATEMENTS) and self.peek(1).kind != "op":
-            raise _subquery()
+            raise subquery()
         first = self.expression()
         if self.sees(","):
             items = [first]
@@ -317,9 +313,9 @@ class _Parser(Cursor):
         if name == "count" and self.sees("*"):
             return self.tail(Call(name, ()), skip=")")
         if self.sees("*"):
-            raise _star()
+            raise star()
         if self.sees(*_STATEMENTS) and self.peek(1).kind != "op" and name != "trim":
-            raise _subquery()
+            raise subquery()
         if name in ("trim", "extract", "substr", "substring", "position", "overlay"):
             special = self.keyword_call(name)
             if special is not None:
@@ -395,23 +391,7 @@ class _Parser(Cursor):
             if args:
                 self.expect(",")
             if self.sees("*"):
-                raise _star()
+                raise star()
             args.append(self.expression())
             aliases.append(self.identifier("a name") if self.take("as") else None)
         return args, tuple(aliases)
-
-
-def _subquery() -> NetworkError:
-    return NetworkError(
-        "SUBQUERY",
-        "expected a scalar expression, found a subquery",
-        hint="join the streams with a join box, or write a continuous query",
-    )
-
-
-def _star() -> NetworkError:
-    return NetworkError(
-        "STAR",
-        "expected a scalar expression, found *",
-        hint="name the field; a map keeps all fields with keep: '*'",
-    )

@@ -18,6 +18,7 @@ from auroral.sql.expression import analyze
 from auroral.sql.statements import parse_statement
 
 _WINDOW = re.compile(r"\[\s*((?:RANGE|ROWS|SLIDE|WA)\b[^\]]*)\]", re.IGNORECASE)
+_UNION = re.compile(r"\s+UNION\s+(?!ALL\b|SELECT\b)", re.IGNORECASE)
 _WINDOW_KEYS = ("RANGE", "ROWS", "SLIDE", "WA")
 
 
@@ -30,11 +31,13 @@ def query_schema(sql: str, arcs: Mapping[str, Schema]) -> Schema:
     """
     for window in _WINDOW.finditer(sql):
         _require_window(window[1])
-    plain = _from_last(_WINDOW.sub("", sql)).replace(" UNION ", " CROSS JOIN ")
+    # Streams united in FROM give one stream of their fields.
+    plain = _UNION.sub(" CROSS JOIN ", _from_last(_WINDOW.sub("", sql)))
     statement = parse_statement(plain)
     if not isinstance(statement, exp.Select):
         raise NetworkError("BAD_QUERY", f"expected a SELECT, found {statement.key.upper()}")
-    scope = _scope(statement, arcs)
+    sources = _sources(statement, arcs)
+    scope = _scope(sources)
     where = statement.args.get("where")
     if where is not None:
         found = analyze(_text(where.this), scope)
@@ -44,47 +47,68 @@ def query_schema(sql: str, arcs: Mapping[str, Schema]) -> Schema:
             )
     group = statement.args.get("group")
     groups = tuple(_text(item) for item in group.expressions) if group else ()
+    for text in groups:
+        analyze(text, scope)
     fields: list[Field] = []
     for item in statement.expressions:
-        fields += _item(item, scope, groups, len(fields))
+        fields += _item(item, scope, sources, groups, len(fields))
     return Schema(tuple(fields))
 
 
-def _item(item: exp.Expression, scope: Schema, groups: tuple[str, ...], at: int) -> list[Field]:
+def _item(
+    item: exp.Expression,
+    scope: Schema,
+    sources: Mapping[str, Schema],
+    groups: tuple[str, ...],
+    at: int,
+) -> list[Field]:
     if isinstance(item, exp.Star):
-        return [field for field in scope if field.type.name != "struct"]
+        return [f for f in scope if any(f in schema.fields for schema in sources.values())]
+    if item.is_star:
+        return list(_source(item, sources))
     name = item.alias_or_name or f"column_{at + 1}"
     body = item.this if isinstance(item, exp.Alias) else item
     text = _text(body)
-    if body.find(exp.AggFunc):
+    if text not in groups and (groups or body.find(exp.AggFunc)):
         plain = tuple(group for group in groups if group in scope)
         return [Field(name, analyze_aggregate(text, scope, groups=plain).type)]
     return [Field(name, analyze(text, scope).type)]
 
 
-def _scope(statement: exp.Select, arcs: Mapping[str, Schema]) -> Schema:
-    """The fields by name, and each source as a struct, so that `S.x` can be said too."""
+def _source(star: exp.Expression, sources: Mapping[str, Schema]) -> Schema:
+    """The fields that `S.*` stands for."""
+    name = star.args["table"].name if star.args.get("table") else ""
+    if name not in sources:
+        raise NetworkError("UNKNOWN_STREAM", f"there is no stream {name}; {known(sources)}")
+    return sources[name]
+
+
+def _sources(statement: exp.Select, arcs: Mapping[str, Schema]) -> dict[str, Schema]:
+    """What FROM names, under the names the query gives them."""
     sources: dict[str, Schema] = {}
     for table in statement.find_all(exp.Table):
-        if table.name not in arcs:
+        name = f"{table.db}.{table.name}" if table.db else table.name
+        if name not in arcs:
             raise NetworkError(
                 "UNKNOWN_STREAM",
-                f"there is no stream {table.name}; {known(arcs)}",
-                hint=closest(table.name, arcs),
+                f"there is no stream {name}; {known(arcs)}",
+                hint=closest(name, arcs),
             )
-        sources[table.alias_or_name] = arcs[table.name]
+        sources[table.alias_or_name] = arcs[name]
     if not sources:
         raise NetworkError("BAD_QUERY", f"expected FROM and a stream; {known(arcs)}")
+    return sources
+
+
+def _scope(sources: Mapping[str, Schema]) -> Schema:
+    """The fields by name, and each source as a struct, so that `S.x` can be said too."""
     fields: dict[str, Field] = {}
     for schema in sources.values():
         for field in schema:
             fields.setdefault(field.name.lower(), field)
-    structs = [
-        Field(name, Type("struct", children=schema.fields))
-        for name, schema in sources.items()
-        if name.lower() not in fields
-    ]
-    return Schema((*fields.values(), *structs))
+    for name, schema in sources.items():
+        fields.setdefault(name.lower(), Field(name, Type("struct", children=schema.fields)))
+    return Schema(tuple(fields.values()))
 
 
 def _require_window(text: str) -> None:

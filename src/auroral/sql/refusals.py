@@ -88,3 +88,19 @@ def _unstable(name: str) -> NetworkError:
         f"expected a value that depends on the tuple alone, found {name}",
         hint="results must not change when a run is repeated; put the value into the stream",
     )
+
+
+def subquery() -> NetworkError:
+    return NetworkError(
+        "SUBQUERY",
+        "expected a scalar expression, found a subquery",
+        hint="join the streams with a join box, or write a continuous query",
+    )
+
+
+def star() -> NetworkError:
+    return NetworkError(
+        "STAR",
+        "expected a scalar expression, found *",
+        hint="name the field; a map keeps all fields with keep: '*'",
+    )

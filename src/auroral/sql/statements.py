@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 
 import sqlglot
 from sqlglot import exp
@@ -22,9 +23,11 @@ def parameters_of(sql: str) -> tuple[str, ...]:
     >>> parameters_of("SELECT balance FROM accounts WHERE vid = :vid")
     ('vid',)
     """
-    found = parse_statement(sql).find_all(exp.Placeholder)
-    names = {placeholder.name: None for placeholder in found if placeholder.name}
-    return tuple(sorted(names, key=lambda name: sql.index(f":{name}")))
+    found = list(parse_statement(sql).find_all(exp.Placeholder, exp.Parameter, bfs=False))
+    odd = next((p for p in found if not isinstance(p.this, str)), None)
+    if odd is not None:
+        raise NetworkError("BAD_STATEMENT", f"expected parameters as :name, found {odd.sql()}")
+    return tuple(dict.fromkeys(placeholder.name for placeholder in found))
 
 
 def parse_statement(sql: str) -> exp.Expression:
@@ -34,25 +37,35 @@ def parse_statement(sql: str) -> exp.Expression:
     except SqlglotError as error:
         details = getattr(error, "errors", None)
         place = f" at column {details[0]['col']}" if details else ""
-        problem = details[0]["description"] if details else str(error).splitlines()[0]
+        problem = details[0]["description"] if details else (str(error).splitlines() or [""])[0]
+        problem = re.sub(r" for <class '.*'>", "", problem)
         raise NetworkError("SYNTAX_ERROR", f"cannot read {sql!r}{place}: {problem}") from None
+    except RecursionError:
+        raise NetworkError("SYNTAX_ERROR", "the statement is nested too deeply") from None
     if len(statements) != 1:
         raise NetworkError("BAD_STATEMENT", f"expected one statement, found {len(statements)}")
     return statements[0]  # type: ignore[return-value]
 
 
 def select_schema(sql: str, tables: Mapping[str, Schema], input: Schema) -> Schema:
-    """The schema of the rows that a SELECT over one table gives."""
+    """The schema of the rows that a SELECT over tables gives.
+
+    >>> accounts = Schema.parse("vid int, balance double")
+    >>> sql = "SELECT balance, :toll AS toll FROM accounts WHERE vid = :vid"
+    >>> print(select_schema(sql, {"accounts": accounts}, Schema.parse("vid int, toll int")))
+    balance double, toll int
+    """
     statement = parse_statement(sql)
     if not isinstance(statement, exp.Select):
         raise NetworkError("BAD_STATEMENT", f"expected a SELECT, found {statement.key.upper()}")
-    table = _table(statement, tables)
+    table = _fields(statement, tables)
+    _require_columns(statement, table)
     parameters = [Field(_PARAMETER + field.name, field.type) for field in input]
-    scope = Schema((*table.fields, *parameters))
+    scope = Schema((*table, *parameters))
     fields: list[Field] = []
     for item in statement.expressions:
-        if isinstance(item, exp.Star):
-            fields += table.fields
+        if item.is_star:
+            fields += table
             continue
         name = item.alias_or_name or f"column_{len(fields) + 1}"
         body = (item.this if isinstance(item, exp.Alias) else item).copy()
@@ -65,14 +78,14 @@ def select_schema(sql: str, tables: Mapping[str, Schema], input: Schema) -> Sche
 
 
 def require_update(sql: str, tables: Mapping[str, Schema]) -> None:
-    """Refuse anything but an UPDATE, INSERT, DELETE or MERGE of a known table."""
+    """Refuse anything but an UPDATE, INSERT, DELETE or MERGE of known tables and columns."""
     statement = parse_statement(sql)
     if not isinstance(statement, exp.Update | exp.Insert | exp.Delete | exp.Merge):
         raise NetworkError(
             "BAD_STATEMENT",
             f"expected UPDATE, INSERT, DELETE or MERGE, found {statement.key.upper()}",
         )
-    _table(statement, tables)
+    _require_columns(statement, _fields(statement, tables))
 
 
 def _as_field(node: exp.Expression) -> exp.Expression:
@@ -81,8 +94,11 @@ def _as_field(node: exp.Expression) -> exp.Expression:
     return exp.column(node.name) if isinstance(node, exp.Column) else node
 
 
-def _table(statement: exp.Expression, tables: Mapping[str, Schema]) -> Schema:
-    names = [table.name for table in statement.find_all(exp.Table)]
+def _fields(statement: exp.Expression, tables: Mapping[str, Schema]) -> Schema:
+    """The fields of the tables a statement names; of two with one name, the first table's."""
+    inner = {with_.alias for with_ in statement.find_all(exp.CTE)}
+    found: dict[str, Field] = {}
+    names = [t.name for t in statement.find_all(exp.Table) if t.name and t.name not in inner]
     for name in names:
         if name not in tables:
             raise NetworkError(
@@ -90,6 +106,21 @@ def _table(statement: exp.Expression, tables: Mapping[str, Schema]) -> Schema:
                 f"there is no table {name}; {known(tables)}",
                 hint=closest(name, tables),
             )
+        for field in tables[name]:
+            found.setdefault(field.name.lower(), field)
     if not names:
         raise NetworkError("BAD_STATEMENT", f"expected a table; {known(tables)}")
-    return tables[names[0]]
+    return Schema(tuple(found.values()))
+
+
+def _require_columns(statement: exp.Expression, table: Schema) -> None:
+    made = {alias.alias.lower() for alias in statement.find_all(exp.Alias)}
+    for name in _columns(statement):
+        if name.lower() not in made:
+            table.field(name)
+
+
+def _columns(statement: exp.Expression) -> Iterator[str]:
+    yield from (c.name for c in statement.find_all(exp.Column) if not c.is_star)
+    if isinstance(statement, exp.Insert) and isinstance(statement.this, exp.Schema):
+        yield from (column.name for column in statement.this.expressions)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from auroral.errors import RunError, StateError
+from auroral.errors import AuroralError, RunError, StateError
 from auroral.storage.segment import Segment
 
 FORMAT = 1
@@ -47,7 +47,7 @@ class Manifest:
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
-            raise self._unreadable(error) from None
+            raise self._failed(error) from None
 
     def close(self) -> None:
         self._db.close()
@@ -63,12 +63,8 @@ class Manifest:
                 self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            raise RunError(
-                "CANNOT_WRITE", f"the manifest cannot be written: {error}", where=str(self.path)
-            ) from error
         except sqlite3.DatabaseError as error:
-            raise self._unreadable(error) from None
+            raise self._failed(error) from None
 
     # ── reading ──
 
@@ -175,13 +171,21 @@ class Manifest:
         try:
             return self._db.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
-            raise self._unreadable(error) from None
+            raise self._failed(error) from None
 
     def _one(self, sql: str, *values: Any) -> Any | None:
         rows = self._all(sql, *values)
         return rows[0] if rows else None
 
-    def _unreadable(self, error: sqlite3.DatabaseError) -> StateError:
+    def _failed(self, error: sqlite3.DatabaseError) -> AuroralError:
+        """Operational errors are the disk's: full, read-only, gone. Others are damage."""
+        if isinstance(error, sqlite3.OperationalError):
+            return RunError(
+                "CANNOT_WRITE",
+                f"cannot use the manifest: {error}",
+                where=str(self.path),
+                hint="free some space or mend the disk, then start again",
+            )
         return StateError(
             "MANIFEST_DAMAGED",
             f"the manifest cannot be read: {error}",

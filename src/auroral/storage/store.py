@@ -8,27 +8,26 @@ is deleted.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import shutil
 import tempfile
 import threading
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from auroral.errors import StateError
+from auroral.storage.cache import TableCache
 from auroral.storage.compaction import runs_to_merge
+from auroral.storage.lock import DirectoryLock
 from auroral.storage.manifest import FORMAT, Manifest
 from auroral.storage.segment import (
     MAX_FILE_BYTES,
@@ -90,7 +89,7 @@ class Store:
         self.fault = fault
         self._cores = cores
         self.lock = threading.RLock()
-        self._lock_file: IO[str] | None = None
+        self._owner: DirectoryLock | None = None
         self.directory = self._prepare(directory)
         self.segments_directory = self.directory / "segments"
         try:
@@ -98,11 +97,11 @@ class Store:
             self._require_format()
             self._load()
         except BaseException:
-            self._unlock()
+            if self._owner:
+                self._owner.release()
             raise
         self._writers = ThreadPoolExecutor(cores, thread_name_prefix="auroral-segments")
-        self._cache: OrderedDict[str, pa.Table] = OrderedDict()
-        self._cached_bytes = 0
+        self._cache = TableCache(_CACHE_BYTES)
 
     # ── opening and closing ──
 
@@ -113,36 +112,10 @@ class Store:
             path = Path(directory).absolute()
             with disk_errors(path):
                 path.mkdir(parents=True, exist_ok=True)
-            self._lock(path)
+            self._owner = DirectoryLock(path)
         with disk_errors(path):
             (path / "segments").mkdir(exist_ok=True)
         return path
-
-    def _lock(self, path: Path) -> None:
-        with disk_errors(path):
-            self._lock_file = (path / "lock").open("a+")
-        try:
-            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._lock_file.seek(0)
-            owner = self._lock_file.read().strip()
-            self._lock_file.close()
-            self._lock_file = None
-            raise StateError(
-                "STATE_IN_USE",
-                f"another run uses this state directory{f' (process {owner})' if owner else ''}",
-                where=str(path),
-                hint="wait for it to end, or choose another directory",
-            ) from None
-        self._lock_file.seek(0)
-        self._lock_file.truncate()
-        self._lock_file.write(str(os.getpid()))
-        self._lock_file.flush()
-
-    def _unlock(self) -> None:
-        if self._lock_file:
-            self._lock_file.close()
-            self._lock_file = None
 
     def _require_format(self) -> None:
         found = self.manifest.meta("format")
@@ -178,7 +151,8 @@ class Store:
         self._writers.shutdown()
         with self.lock:
             self.manifest.close()
-            self._unlock()
+            if self._owner:
+                self._owner.release()
             if not self.durable:
                 shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -281,22 +255,10 @@ class Store:
             return Segment(0, piece.log, None, 0, 0, 0, first, last, piece.sealed, punctuations)
         path = self.new_path(first, last)
         size, crc = write_file(path, encode(piece.table), durable=self.durable)
-        self._remember(path.name, piece.table)
+        self._cache.put(path.name, piece.table)
         return Segment(
             0, piece.log, path.name, rows, size, crc, first, last, piece.sealed, piece.punctuations
         )
-
-    def _remember(self, file: str, table: pa.Table) -> None:
-        with self.lock:
-            self._cache[file] = table
-            self._cached_bytes += table.nbytes
-            while self._cached_bytes > _CACHE_BYTES:
-                self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
-
-    def _forget(self, file: str) -> None:
-        table = self._cache.pop(file, None)
-        if table is not None:
-            self._cached_bytes -= table.nbytes
 
     def commit(self, change: Change) -> None:
         """Write new tuples, then make everything of a change true in one transaction."""
@@ -386,7 +348,7 @@ class Store:
         self._logs[log_name] = sorted([*kept, *registered], key=lambda s: s.first)
         for segment in old:
             if segment.file:
-                self._forget(segment.file)
+                self._cache.drop(segment.file)
                 self.path_of(segment).unlink(missing_ok=True)
 
 

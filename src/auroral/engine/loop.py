@@ -1,0 +1,167 @@
+"""The loop: forms trains, runs steps and delivers, in a thread of its own or when asked."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from auroral.engine.delivery import Outputs
+from auroral.engine.ingest import Ingest
+from auroral.engine.stepper import Stepper
+from auroral.errors import AuroralError, RunError
+from auroral.io.interleave import Interleaver
+
+ALL_SOURCES = "all sources"
+"""The name under which the manifest keeps how far the sources were read."""
+_HEARTBEAT_S = 0.5
+_IDLE_S = 1.0
+_POLL_S = 0.05
+_BACKLOG_TRAINS = 4
+_MOST_ROWS = 250_000
+
+
+class Loop:
+    """Two threads: one feeds from the sources, one runs steps and delivers.
+
+    Without them (`background=False`) every round is run by whoever waits. What goes wrong in a
+    thread is kept in `failure` and raised at the next call.
+    """
+
+    def __init__(
+        self,
+        ingest: Ingest,
+        stepper: Stepper,
+        outputs: Outputs,
+        sources: Interleaver | None,
+        *,
+        train: int,
+        background: bool,
+        heartbeats: bool,
+    ):
+        self._ingest = ingest
+        self._stepper = stepper
+        self._outputs = outputs
+        self._sources = sources
+        self._train = train
+        self._background = background
+        self._heartbeats = heartbeats
+        self._ticked = time.monotonic()
+        self._changed = threading.Condition()
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self.busy = threading.RLock()
+        """Held during a round: whoever holds it sees no step under way."""
+        self.failure: AuroralError | None = None
+        self.exhausted = sources is None
+        """Whether all sources have ended; set by whoever feeds, who alone may ask them."""
+
+    def start(self) -> None:
+        if self._background:
+            targets = [self._run] + ([self._feed] if self._sources else [])
+            for target in targets:
+                thread = threading.Thread(target=self._guarded, args=(target,), daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def stop(self) -> None:
+        """End after the step under way."""
+        self._stopping.set()
+        self.wake()
+        for thread in self._threads:
+            thread.join()
+        if self._sources:
+            self._sources.close()
+
+    def wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def wait(self, timeout_s: float) -> None:
+        """Sleep until something happened; without threads, do a round instead."""
+        if self._background:
+            with self._changed:
+                self._changed.wait(timeout_s)
+        else:
+            self.work()
+
+    def drain(self, timeout_s: float | None, *, endless: bool) -> None:
+        """Wait until all that has arrived is processed; from sources that end, all they have."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        target = self._ingest.next_moment
+        while not self.reached(None if self._sources and not endless else target):
+            if self.failure:
+                raise self.failure
+            left = _IDLE_S if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                raise RunError("TIMEOUT", f"not drained within {timeout_s} s")
+            self.wait(min(left, _IDLE_S))
+
+    def reached(self, moment: int | None) -> bool:
+        """Whether everything before a moment is done; None: and all sources have ended."""
+        if moment is None:
+            if not self.exhausted:
+                return False
+            moment = self._ingest.next_moment
+        return self._stepper.done_before() >= moment and self._outputs.delivered
+
+    def work(self) -> bool:
+        """One round: form trains, run steps, deliver; False if there was nothing to do."""
+        with self.busy:
+            fed = not self._background and self._pull()
+            complete = self._ingest.seal()
+            worked = self._stepper.step(complete)
+            delivered = self._outputs.deliver()
+            if worked:
+                self._outputs.compact()
+            elif self._tick_due():
+                self._ingest.tick()
+                worked = True
+        self.wake()
+        return bool(fed or worked or delivered)
+
+    # ── the threads ──
+
+    def _guarded(self, target: object) -> None:
+        assert callable(target)
+        try:
+            target()
+        except AuroralError as error:
+            self.failure = error
+        except Exception as error:  # a thread must not die silently
+            self.failure = RunError("INTERNAL", f"{type(error).__name__}: {error}")
+        self.wake()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            if not self.work():
+                with self._changed:
+                    pending = self._stepper.done_before() < self._ingest.next_moment
+                    if not pending and not self._stopping.is_set():
+                        self._changed.wait(_HEARTBEAT_S if self._heartbeats else _IDLE_S)
+
+    def _feed(self) -> None:
+        while not self._stopping.is_set() and not self.exhausted:
+            behind = self._ingest.next_moment - self._stepper.done_before()
+            if behind < _BACKLOG_TRAINS * self._train and self._pull():
+                self.wake()
+            else:
+                self._stopping.wait(_POLL_S)
+
+    def _pull(self) -> bool:
+        """Take the next rows of the sources; False if there were none."""
+        if self._sources is None or self.exhausted:
+            return False
+        parts = self._sources.next(min(self._train, _MOST_ROWS))
+        if parts:
+            self._ingest.feed(parts, {ALL_SOURCES: self._sources.offset})
+        else:
+            self.exhausted = self._sources.exhausted
+        return bool(parts)
+
+    def _tick_due(self) -> bool:
+        """With heartbeats the clock passes although nothing arrives."""
+        now = time.monotonic()
+        if not self._heartbeats or not self._background or now - self._ticked < _HEARTBEAT_S:
+            return False
+        self._ticked = now
+        return True

@@ -1,0 +1,71 @@
+"""What hangs on arcs without making new ones: outputs, connection points, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from auroral.errors import NetworkError, closest, known
+from auroral.network.declarations import Output
+from auroral.network.types import Schema
+
+if TYPE_CHECKING:
+    from auroral.network.network import Network
+
+
+def unknown_arc(arc: str, arcs: Iterable[str]) -> NetworkError:
+    """The error for an arc that does not exist; lists those that do."""
+    names = list(arcs)
+    return NetworkError(
+        "UNKNOWN_ARC", f"there is no arc {arc}; {known(names)}", hint=closest(arc, names)
+    )
+
+
+def check_endpoints(
+    network: Network, arcs: Mapping[str, Schema], queries: Mapping[str, Schema]
+) -> None:
+    """Refuse endpoints of what does not exist."""
+    for name, output in network.outputs.items():
+        if output.from_ in network.queries:
+            schema = queries.get(output.from_)
+        elif output.from_ in arcs:
+            schema = arcs[output.from_]
+        else:
+            error = unknown_arc(output.from_, [*arcs, *network.queries])
+            raise network.locate(error, "outputs", name, "from")
+        if schema is not None:
+            _check_value_graph(network, name, output, schema)
+    for name, point in network.connection_points.items():
+        if point.on not in arcs:
+            error = unknown_arc(point.on, arcs)
+            raise network.locate(error, "connection_points", name, "on")
+        if point.key is not None:
+            try:
+                arcs[point.on].field(point.key)
+            except NetworkError as error:
+                raise network.locate(error, "connection_points", name, "key") from None
+    for name, members in network.groups.items():
+        for member in members:
+            if member not in network.boxes:
+                raise NetworkError(
+                    "UNKNOWN_BOX",
+                    f"there is no box {member}; {known(network.boxes)}",
+                    where=network.place("groups", name),
+                    hint=closest(member, network.boxes),
+                )
+
+
+def _check_value_graph(network: Network, name: str, output: Output, schema: Schema) -> None:
+    if output.qos is None or output.qos.value is None:
+        return
+    key = ("outputs", name, "qos", "value", "on")
+    try:
+        found = schema.field(output.qos.value.on)
+    except NetworkError as error:
+        raise network.locate(error, *key) from None
+    if not found.type.is_numeric:
+        raise NetworkError(
+            "BAD_QOS",
+            f"a value graph needs a number, but {found.name} is {found.type}",
+            where=network.place(*key),
+        )

@@ -1,0 +1,151 @@
+"""Reading and writing network files, YAML or JSON, so that every key knows its line."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.constructor import DuplicateKeyError
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.scalarbool import ScalarBoolean
+
+from auroral.errors import NetworkError, UsageError
+from auroral.network.plain import MOST_LEVELS, MOST_PARTS
+from auroral.network.positions import DocumentPath, Positions
+
+
+def read_document(path: Path) -> tuple[dict[str, Any], Positions]:
+    """Read a network file into plain data and the lines its keys stand on."""
+    text = _read_text(path)
+    lines: dict[DocumentPath, int] = {}
+    if path.suffix.lower() == ".json":
+        document = _parse_json(text, path, lines)
+    else:
+        document = _plain(_parse_yaml(text, path), (), lines, path)
+    if not isinstance(document, dict):
+        found = {"NoneType": "nothing", "list": "a list"}.get(type(document).__name__, "a value")
+        raise NetworkError(
+            "BAD_FILE",
+            f"expected keys such as network, streams, boxes; found {found}",
+            where=str(path),
+        )
+    return document, Positions(str(path), lines)
+
+
+def write_document(document: dict[str, Any], path: Path) -> None:
+    """Write plain data as JSON or YAML, by the file's suffix."""
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            if path.suffix.lower() == ".json":
+                json.dump(document, file, indent=2, ensure_ascii=False)
+                file.write("\n")
+            else:
+                yaml = YAML()
+                yaml.default_flow_style = None
+                yaml.width = 100
+                yaml.dump(document, file)
+    except OSError as error:
+        raise UsageError(
+            "CANNOT_WRITE", f"cannot write the network file: {error.strerror}", where=str(path)
+        ) from None
+
+
+def _read_text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(
+            "CANNOT_READ", f"cannot read the network file: {reason}", where=str(path)
+        ) from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise NetworkError(
+            "BAD_ENCODING", f"not UTF-8 text (byte {error.start})", where=f"{path}:{line}"
+        ) from None
+
+
+def _parse_json(text: str, path: Path, lines: dict[DocumentPath, int]) -> Any:
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise NetworkError(
+            "BAD_FILE", f"not valid JSON: {error.msg}", where=f"{path}:{error.lineno}"
+        ) from None
+    except (RecursionError, ValueError) as error:
+        raise _unreadable(error, "JSON", path) from None
+    # Nearly all JSON is YAML too, and YAML's reader knows lines and finds keys given twice.
+    try:
+        marked = YAML(typ="rt").load(text.replace("\t", " "))
+    except DuplicateKeyError as error:
+        raise _marked(error, "JSON", path) from None
+    except Exception:
+        return document
+    _plain(marked, (), lines, path)
+    return document
+
+
+def _parse_yaml(text: str, path: Path) -> Any:
+    # YAML 1.2, unlike 1.1, does not take the key `on` for a boolean.
+    try:
+        return YAML(typ="rt").load(text)
+    except MarkedYAMLError as error:
+        raise _marked(error, "YAML", path) from None
+    except Exception as error:  # what a parser makes of nonsense, such as `!!int x`
+        raise _unreadable(error, "YAML", path) from None
+
+
+def _marked(error: MarkedYAMLError, language: str, path: Path) -> NetworkError:
+    mark = error.problem_mark or error.context_mark
+    where = f"{path}:{mark.line + 1}" if mark else str(path)
+    problem = (error.problem or error.context or "unreadable").splitlines()[0]
+    if isinstance(error, DuplicateKeyError):
+        key = problem.removeprefix("found duplicate key ").partition(" with value ")[0]
+        return NetworkError("DUPLICATE_KEY", f"the key {key} occurs twice", where=where)
+    hint = "indent with spaces, not tabs" if "\\t" in problem else None
+    return NetworkError("BAD_FILE", f"not valid {language}: {problem}", where=where, hint=hint)
+
+
+def _unreadable(error: Exception, language: str, path: Path) -> NetworkError:
+    problem = (str(error).splitlines() or [type(error).__name__])[0]
+    if isinstance(error, RecursionError):
+        problem = "nested too deeply"
+    return NetworkError("BAD_FILE", f"not valid {language}: {problem}", where=str(path))
+
+
+def _plain(node: Any, at: DocumentPath, lines: dict[DocumentPath, int], path: Path) -> Any:
+    """Plain dicts and lists, noting lines on the way."""
+    if len(at) > MOST_LEVELS or len(lines) > MOST_PARTS:
+        what = "nested too deeply" if len(at) > MOST_LEVELS else "too large"
+        raise NetworkError("BAD_FILE", f"{what} for a network", where=f"{path}:{lines[at]}")
+    if isinstance(node, CommentedMap):
+        plain: dict[str, Any] = {}
+        own = node.lc.data or {}
+        for key, value in node.items():
+            here = (*at, str(key))
+            # Keys merged in with `<<` have no line here; that of the mapping will do.
+            lines[here] = own[key][0] + 1 if key in own else lines.get(at, 1)
+            plain[str(key)] = _plain(value, here, lines, path)
+        return plain
+    if isinstance(node, CommentedSeq):
+        for index in range(len(node)):
+            lines[(*at, index)] = node.lc.item(index)[0] + 1
+        return [_plain(value, (*at, index), lines, path) for index, value in enumerate(node)]
+    if isinstance(node, ScalarBoolean):
+        return bool(node)
+    if isinstance(node, date):
+        return str(node)
+    if isinstance(node, bool) or node is None:
+        return node
+    for plain_type in (int, float, str):
+        if isinstance(node, plain_type):
+            return plain_type(node)
+    raise NetworkError(
+        "BAD_FILE", f"expected plain YAML, found {str(node)!r}", where=f"{path}:{lines.get(at, 1)}"
+    )

@@ -1,0 +1,38 @@
+"""One run at a time in a state directory."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from auroral.errors import StateError
+from auroral.storage.segment import disk_errors
+
+
+class DirectoryLock:
+    """Held while the process lives; the operating system releases it when the process dies."""
+
+    def __init__(self, directory: Path):
+        with disk_errors(directory):
+            self._file = (directory / "lock").open("a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.seek(0)
+            owner = self._file.read().strip()
+            self._file.close()
+            raise StateError(
+                "STATE_IN_USE",
+                f"another run uses this state directory{f' (process {owner})' if owner else ''}",
+                where=str(directory),
+                hint="wait for it to end, or choose another directory",
+            ) from None
+        with disk_errors(directory):
+            self._file.seek(0)
+            self._file.truncate()
+            self._file.write(str(os.getpid()))
+            self._file.flush()
+
+    def release(self) -> None:
+        self._file.close()
