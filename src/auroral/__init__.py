@@ -23,9 +23,9 @@ __version__ = "0.1.0"
 def _ask_spark(text: str, schema: Schema) -> Type:
     """The type of an expression that only Spark can tell; starts Spark if need be."""
     from auroral.spark.analysis import spark_resolver
-    from auroral.spark.session import start_session
+    from auroral.spark.session import start_session, step_session
 
-    return spark_resolver(start_session(for_analysis=True))(text, schema)
+    return spark_resolver(step_session(start_session(for_analysis=True)))(text, schema)
 
 
 check.fallback_resolver = _ask_spark

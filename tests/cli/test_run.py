@@ -29,8 +29,12 @@ outputs:
   out: {from: big}
   all: {from: both}
 """
-LEFT = "id,name,x\n1,a,2\n2,,0.5\n3,\"c,\n\"\"d\"\"\",\n"
-RIGHT = '{"id": 10, "name": "é", "x": 1e22}\n{"id": 11, "x": 0.1}\n{"id": "bad"}\n{"id": 12, "name": "z", "x": 3}\n'
+LEFT = 'id,name,x\n1,a,2\n2,,0.5\n3,"c,\n""d""",\n'
+RIGHT = """{"id": 10, "name": "é", "x": 1e22}
+{"id": 11, "x": 0.1}
+{"id": "bad"}
+{"id": 12, "name": "z", "x": 3}
+"""
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -136,7 +140,9 @@ def test_a_held_run_goes_on_when_the_file_has_grown(auroral: Run) -> None:
         (("fly",), 2, "No such command"),
     ],
 )
-def test_mistakes_are_one_sentence(auroral: Run, words: tuple[str, ...], code: int, said: str) -> None:
+def test_mistakes_are_one_sentence(
+    auroral: Run, words: tuple[str, ...], code: int, said: str
+) -> None:
     found, _, error = auroral(*words)
     assert found == code, error
     assert said in error

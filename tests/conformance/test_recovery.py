@@ -122,7 +122,6 @@ def doubled(net: Network) -> Arc:
     return net.union(net.union(a, b), b)
 
 
-@pytest.mark.xfail(reason="Store.compact: segments with and without _sub", strict=True)
 def test_an_output_that_nobody_reads_is_merged_in_order(make_engine: MakeEngine) -> None:
     net = Network("unread")
     net.output("o", doubled(net))
@@ -136,7 +135,6 @@ def test_an_output_that_nobody_reads_is_merged_in_order(make_engine: MakeEngine)
         assert engine.dequeue("o").to_pylist() == expected
 
 
-@pytest.mark.xfail(reason="Store.compact merges across cursors", strict=True)
 def test_merging_gives_no_reader_a_tuple_twice(make_engine: MakeEngine) -> None:
     net = Network("shared")
     arc = net.stream("s", schema="n int")
@@ -155,7 +153,6 @@ def test_merging_gives_no_reader_a_tuple_twice(make_engine: MakeEngine) -> None:
         assert eager == rows
 
 
-@pytest.mark.xfail(reason="Runner: Spark prunes the scan, TUPLES_MISSING", strict=True)
 def test_a_port_that_nothing_can_reach_stays_empty(make_engine: MakeEngine) -> None:
     net = Network("constant")
     kept = net.stream("s", schema="n int").filter("true", name="f")

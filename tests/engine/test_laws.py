@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,8 +45,7 @@ TIMES_S = [0.0, 1.5, 12.25, 100_000.75]
 
 def declared(rng: Random, kind: str, grouped: bool) -> Any:
     by = ("g",) if grouped else ()
-    # A heartbeat promises nothing to a group that never came, but does once it came.
-    heartbeat = rng.choice([None, 2.5]) if not grouped else None
+    heartbeat = rng.choice([None, 2.5])
     if rng.random() < 0.3:
         return Punctuated("n", heartbeat=heartbeat, by=by)
     if rng.random() < 0.3:
@@ -102,7 +100,8 @@ class Planes:
                 tuples[stream].append((self.moment, more, value))
             self.moment += 1
         if times and self.plane.has_heartbeats:
-            self.plane.tick(np.array([m for m, _ in times]), np.array([t for _, t in times]))
+            moments, when = (np.array(column) for column in zip(*times, strict=True))
+            self.plane.tick(self.net.streams, moments, when)
         for stream, rows in tuples.items():
             table = pa.table(
                 {
@@ -128,6 +127,7 @@ class Planes:
                 if isinstance(mark, GroupedLowWater):
                     assert mark.by == promises[attribute].by
                     found = {group: one.latest for group, one in mark.groups.items()}
+                    assert mark.others.latest == promises[attribute].others
                 else:
                     assert isinstance(mark, LowWater)
                     found = {(): mark.latest}

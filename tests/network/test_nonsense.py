@@ -19,14 +19,14 @@ from .documents import EVERY, SOLDIERS
 DOCUMENTS: list[dict[str, Any]] = [YAML(typ="safe").load(text) for text in (SOLDIERS, EVERY)]
 WORDS = sorted(
     {
-        *"on by slack size advance within range inputs input box join map udf args returns".split(),
-        *"cars tolls accounts crowd.late lanes lanes.fast left.vid right.vid tup# first".split(),
-        *"count(*) sum( avg(pos) array<int> struct<a:int> decimal(5,2) timestamp date".split(),
-        *"SELECT FROM [ROWS [RANGE 2:2 math:floor os:environ builtins:dict a:b:c .x:y".split(),
-        *"'5 minutes', SELECT * FROM cars; SELECT cars.* FROM cars; (((; ``; :; ?; \\; \x00".split("; "),
-        *"SELECT (SELECT 1) FROM accounts; UPDATE accounts SET balance = (SELECT 1)".split("; "),
-        *"SELECT * FROM cars UNION SELECT 1; FROM cars SELECT vid; 5 s; 0 s; -1 s".split("; "),
-        *"vid IN (SELECT 1); x -> x; 1 / 0; NULL; true; 'a' = 1; CASE; interval 1 day".split("; "),
+        *["on", "by", "slack", "size", "advance", "within", "range", "inputs", "input", "box", "join", "map", "udf", "args", "returns"],
+        *["cars", "tolls", "accounts", "crowd.late", "lanes", "lanes.fast", "left.vid", "right.vid", "tup#", "first"],
+        *["count(*)", "sum(", "avg(pos)", "array<int>", "struct<a:int>", "decimal(5,2)", "timestamp", "date"],
+        *["SELECT", "FROM", "[ROWS", "[RANGE", "2:2", "math:floor", "os:environ", "builtins:dict", "a:b:c", ".x:y"],
+        *["'5 minutes', SELECT * FROM cars", "SELECT cars.* FROM cars", "(((", "``", ":", "?", "\\", "\x00"],
+        *["SELECT (SELECT 1) FROM accounts", "UPDATE accounts SET balance = (SELECT 1)"],
+        *["SELECT * FROM cars UNION SELECT 1", "FROM cars SELECT vid", "5 s", "0 s", "-1 s"],
+        *["vid IN (SELECT 1)", "x -> x", "1 / 0", "NULL", "true", "'a' = 1", "CASE", "interval 1 day"],
     }
 )  # fmt: skip
 plain = st.recursive(

@@ -106,15 +106,6 @@ def test_since_keeps_what_later_moments_see(mark: LowWater, moment: int) -> None
     assert len([m for m, _ in later.steps() if m < moment]) <= 1
 
 
-@given(EARLY, st.integers(1, 7))
-def test_coarsen_keeps_when_boundaries_are_passed(mark: LowWater, unit: int) -> None:
-    coarse = mark.coarsen(unit)
-    borders = range(-21 - 21 % unit, 28)
-    passed = {b: mark.first_reaching(b) for b in borders if b % unit == 0}
-    assert {b: coarse.first_reaching(b) for b in passed} == passed
-    assert set(coarse.steps()) <= set(mark.steps())
-
-
 @given(EARLY, st.integers(0, 9))
 def test_shift_lowers_every_value(mark: LowWater, distance: int) -> None:
     shifted = mark.shift(distance)

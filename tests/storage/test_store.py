@@ -25,7 +25,11 @@ def fill(store: Store, batches: int, rows: int = 3, log: str = "s") -> None:
     for number in range(batches):
         first = store.next_moment
         fresh = Fresh(log, table(first, rows), first + rows)
-        store.commit(Change(fresh=[fresh], next_moment=first + rows, heads={(log, "c"): 0} if not number else {}))
+        store.commit(
+            Change(
+                fresh=[fresh], next_moment=first + rows, heads={(log, "c"): 0} if not number else {}
+            )
+        )
 
 
 def values(store: Store, log: str = "s") -> list[int]:

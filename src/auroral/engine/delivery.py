@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from auroral.engine.train import cut
 from auroral.errors import UsageError, closest, known
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.network.check import CheckedNetwork
@@ -109,12 +110,12 @@ class Outputs:
     def _batches(self, output: str) -> Iterator[tuple[int, pa.Table]]:
         """New tuples, step by step, with the moment before which they lie."""
         arc = self._arcs[output]
-        segments = self._store.segments(arc, self._store.head(arc, consumer(output)))
-        ordered = sorted(segments, key=lambda s: (s.sealed, s.first))
+        head = self._store.head(arc, consumer(output))
+        ordered = sorted(self._store.segments(arc, head), key=lambda s: (s.sealed, s.first))
         for sealed, group in groupby(ordered, key=lambda s: s.sealed):
-            tables = [self._store.table(s) for s in group if s.file]
-            table = in_order(pa.concat_tables(tables)) if tables else _NOTHING
-            yield sealed, table
+            # Compaction may have put what was delivered together with what was not.
+            tables = [cut(self._store.table(s), head, sealed) for s in group if s.file]
+            yield sealed, in_order(pa.concat_tables(tables)) if tables else _NOTHING
 
     def _delivery(self, output: str, table: pa.Table) -> Delivery:
         self._note_latest(output, [table])
@@ -140,5 +141,5 @@ def _visible(table: pa.Table) -> pa.Table:
 
 
 def _moment(table: pa.Table, index: int) -> tuple[int, bytes]:
-    sub: Any = table["_sub"][index].as_py() if "_sub" in table.column_names else b""
-    return table["_seq"][index].as_py(), sub
+    sub: Any = table["_sub"][index].as_py() if "_sub" in table.column_names else None
+    return table["_seq"][index].as_py(), sub or b""

@@ -37,7 +37,7 @@ from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.analysis import spark_resolver
 from auroral.spark.lowering import not_executable
 from auroral.spark.runner import Runner
-from auroral.spark.session import start_session
+from auroral.spark.session import start_session, step_session
 from auroral.spark.streams import declared_stream
 from auroral.storage import Change, Store
 
@@ -96,7 +96,8 @@ class Engine:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
         self.require_executable()
         self.spark = self._given_spark or start_session(self._master)
-        self._checked = self.network.check(spark_resolver(self.spark))
+        self._step_session = step_session(self.spark)
+        self._checked = self.network.check(spark_resolver(self._step_session))
         cores = self.spark.sparkContext.defaultParallelism
         self._store = Store(self._state, cores=min(cores, 8), fault=self._fault)
         try:
@@ -135,7 +136,8 @@ class Engine:
 
     def _open(self) -> None:
         store = self._store
-        store.bind_network(self.network.document())
+        if store.durable:
+            store.bind_network(self.network.document())
         dead_path = self._dead_path or store.directory / "dead-letters.jsonl"
         self._dead = DeadLetters(dead_path, store)
         self._plane = ProgressPlane(self._checked, store.manifest.progress())
@@ -147,7 +149,7 @@ class Engine:
             self._checked, store, self._dead, self._now_us, with_clock=self._plane.has_heartbeats
         )
         runner = Runner(
-            self.spark, self._checked, slots_directory(store), reuse_plans=self._reuse_plans
+            self._step_session, self._checked, slots_directory(store), reuse_plans=self._reuse_plans
         )
         self._stepper = Stepper(
             self._checked,
@@ -294,7 +296,7 @@ class Engine:
 
     def typecheck(self, network: Network | None = None) -> dict[str, str]:
         """Every arc of this network, or of another one, with its schema."""
-        resolver = spark_resolver(self.spark) if self._started else None
+        resolver = spark_resolver(self._step_session) if self._started else None
         checked = (network or self.network).check(resolver)
         return {name: str(arc.schema) for name, arc in checked.arcs.items()}
 

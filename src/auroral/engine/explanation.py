@@ -10,13 +10,13 @@ from auroral.scheduling.superboxes import Superbox, superboxes
 from auroral.spark.analysis import spark_resolver
 from auroral.spark.plan import arc_schema
 from auroral.spark.runner import Runner
-from auroral.spark.session import start_session
+from auroral.spark.session import start_session, step_session
 from auroral.spark.slots import Slots
 
 
 def explained(network: Network, master: str = "local[*]") -> str:
     """Superboxes, materialised arcs and the Spark plan of each superbox."""
-    session = start_session(master)
+    session = step_session(start_session(master))
     checked = network.check(spark_resolver(session))
     arcs = [output.from_ for output in network.outputs.values() if output.from_ in checked.arcs]
     later = checked.not_executable()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,10 +57,11 @@ class ProgressPlane:
         arrivals = Arrivals(moments[known], values[known], groups, punctuations)
         self._streams[stream] = self._streams[stream].advance(arrivals)
 
-    def tick(self, moments: Any, times_us: Any) -> None:
-        """Let the clock pass on all streams with a heartbeat."""
-        for name, progress in self._streams.items():
-            if progress.heartbeat_lag is not None:
+    def tick(self, streams: Iterable[str], moments: Any, times_us: Any) -> None:
+        """Let the clock pass on those of the streams that have a heartbeat."""
+        for name in streams:
+            progress = self._streams.get(name)
+            if progress is not None and progress.heartbeat_lag is not None:
                 kind = self._on_type(name)
                 now = seconds_to_mark(times_us, kind.name, kind.scale)
                 self._streams[name] = progress.tick(moments, np.asarray(now))
@@ -105,7 +106,8 @@ class ProgressPlane:
         progress = self._streams[stream]
         mark = progress.mark
         if isinstance(mark, GroupedLowWater):
-            data: Any = [[list(g), m.steps()[-1:], m.ended] for g, m in mark.groups.items()]
+            groups = [[list(g), m.steps()[-1:], m.ended] for g, m in mark.groups.items()]
+            data: Any = [groups, mark.others.ended]
         else:
             data = [mark.steps()[-1:], mark.ended]
         return {"mark": data, "heartbeat": progress.heartbeat.steps()[-1:]}
@@ -145,8 +147,9 @@ def _restore(progress: SourceProgress, saved: Any) -> SourceProgress:
         return progress
     mark: Mark
     if progress.by:
-        groups = {tuple(g): LowWater.of(_steps(s), e) for g, s, e in saved["mark"]}
-        mark = GroupedLowWater(progress.by, groups)
+        held, ended = saved["mark"]
+        groups = {tuple(g): LowWater.of(_steps(s), e) for g, s, e in held}
+        mark = GroupedLowWater(progress.by, groups, LowWater(ended=ended))
     else:
         steps, ended = saved["mark"]
         mark = LowWater.of(_steps(steps), ended)

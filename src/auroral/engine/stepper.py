@@ -144,7 +144,8 @@ class Stepper:
         if self._plane.has_heartbeats:
             for segment in self._store.segments(CLOCK_LOG, train.first):
                 ticks = cut(self._store.table(segment), train.first, train.last)
-                self._plane.tick(ticks["_seq"].to_numpy(), ticks["_ts"].to_numpy())
+                moments, times = ticks["_seq"].to_numpy(), ticks["_ts"].to_numpy()
+                self._plane.tick(train.segments, moments, times)
         for source, segments in train.segments.items():
             columns = self._plane.needs(source)
             if columns is None:

@@ -103,14 +103,6 @@ class LowWater:
         first = max(int(np.searchsorted(self.moments, moment, side="right")) - 1, 0)
         return LowWater(self.moments[first:], self.values[first:], self.ended)
 
-    def coarsen(self, unit: Any) -> LowWater:
-        """Keep only steps that pass a multiple of `unit`: all that windows on it can notice."""
-        if not len(self.values):
-            return self
-        floored = self.values // unit
-        keep = np.concatenate([[True], floored[1:] > floored[:-1]]).astype(bool)
-        return LowWater(self.moments[keep], self.values[keep], self.ended)
-
 
 def minimum(marks: Sequence[LowWater]) -> LowWater:
     """What holds on all of several arcs together: the least mark at each moment [3 §A.2.1].
@@ -176,20 +168,25 @@ def as_values(values: Sequence[Any]) -> Values:
 
 @dataclass(frozen=True)
 class GroupedLowWater:
-    """One mark per group [3 §A.1.1]; a group never seen has no promise."""
+    """One mark per group [3 §A.1.1]; `others` is that of every group never seen."""
 
     by: tuple[str, ...]
     groups: Mapping[tuple[Any, ...], LowWater]
+    others: LowWater = field(default_factory=LowWater)
+
+    def of(self, group: tuple[Any, ...]) -> LowWater:
+        return self.groups.get(group, self.others)
 
     def at(self, moment: int, group: tuple[Any, ...]) -> Any | None:
-        mark = self.groups.get(group)
-        return mark.at(moment) if mark else None
+        return self.of(group).at(moment)
 
     def since(self, moment: int) -> GroupedLowWater:
-        return GroupedLowWater(self.by, {g: m.since(moment) for g, m in self.groups.items()})
+        groups = {group: mark.since(moment) for group, mark in self.groups.items()}
+        return GroupedLowWater(self.by, groups, self.others.since(moment))
 
     def end(self, moment: int) -> GroupedLowWater:
-        return GroupedLowWater(self.by, {g: m.end(moment) for g, m in self.groups.items()})
+        groups = {group: mark.end(moment) for group, mark in self.groups.items()}
+        return GroupedLowWater(self.by, groups, self.others.end(moment))
 
 
 Mark = LowWater | GroupedLowWater

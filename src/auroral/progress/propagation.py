@@ -30,7 +30,7 @@ def renamed(progress: ArcProgress, names: Mapping[str, Sequence[str]]) -> ArcPro
                 result[copy] = mark
             elif all(names.get(field) for field in mark.by):
                 by = tuple(names[field][0] for field in mark.by)
-                result[copy] = GroupedLowWater(by, mark.groups)
+                result[copy] = GroupedLowWater(by, mark.groups, mark.others)
     return result
 
 
@@ -54,10 +54,7 @@ def _least(marks: Sequence[Mark]) -> Mark | None:
         return minimum(plain)
     if len({tuple(name.lower() for name in mark.by) for mark in grouped}) > 1:
         return None
-    common = set(grouped[0].groups).intersection(*(mark.groups for mark in grouped[1:]))
-    groups = {
-        group: minimum([*(mark.groups[group] for mark in grouped), *plain])
-        for group in grouped[0].groups
-        if group in common
-    }
-    return GroupedLowWater(grouped[0].by, groups)
+    every = dict.fromkeys(group for mark in grouped for group in mark.groups)
+    groups = {g: minimum([*(mark.of(g) for mark in grouped), *plain]) for g in every}
+    others = minimum([*(mark.others for mark in grouped), *plain])
+    return GroupedLowWater(grouped[0].by, groups, others)

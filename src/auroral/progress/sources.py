@@ -70,7 +70,7 @@ class SourceProgress:
             if not len(self.heartbeat.moments):
                 return self.mark
             groups = {g: maximum(m, self.heartbeat) for g, m in self.mark.groups.items()}
-            return GroupedLowWater(self.by, groups)
+            return GroupedLowWater(self.by, groups, maximum(self.mark.others, self.heartbeat))
         return maximum(self.mark, self.heartbeat)
 
     def since(self, moment: int) -> SourceProgress:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -21,14 +21,23 @@ from auroral.sql.expression import analyze
 
 Group = tuple[Any, ...]
 END = math.inf
+_NEVER: Group = (object(),)
+"""A group that no tuple has."""
 
 
 @dataclass(frozen=True)
 class Promise:
-    """For each group of `by`, the value below which nothing comes; without `by` the group is ()."""
+    """For each group of `by`, the value below which nothing comes; without `by` the group is ().
+
+    `others` holds for every group that never came.
+    """
 
     by: tuple[str, ...]
     marks: Mapping[Group, Any]
+    others: Any = None
+
+    def of(self, group: Group) -> Any:
+        return self.marks.get(group if self.by else (), self.others)
 
 
 Promises = Mapping[str, Promise]
@@ -67,7 +76,7 @@ class StreamMark:
             self._clock = now if self._clock is None else max(self._clock, now)
 
     def promises(self) -> Promises:
-        """What holds now; a group that never came is promised nothing."""
+        """What holds now; a group that never came has only the clock's word."""
         declared = self.stream.progress
         if declared is None:
             return {}
@@ -77,7 +86,8 @@ class StreamMark:
             marks[group] = END if self.ended else max(known, default=None)
         schema = self.stream.schema_
         by = tuple(schema.field(name).name for name in declared.by)
-        return {schema.field(declared.on).name: Promise(by, marks)}
+        others = END if self.ended else self._clock
+        return {schema.field(declared.on).name: Promise(by, marks, others)}
 
     @property
     def _type(self) -> Type:
@@ -112,7 +122,7 @@ def _mapped(box: Map, schema: Schema, promises: Promises) -> Promises:
         if column is not None:
             copies.setdefault(column, []).append(name)
     return {
-        copy: Promise(tuple(copies[name][0] for name in promise.by), promise.marks)
+        copy: replace(promise, by=tuple(copies[name][0] for name in promise.by))
         for attribute, promise in promises.items()
         if all(name in copies for name in promise.by)
         for copy in copies.get(attribute, ())
@@ -128,7 +138,9 @@ def _united(schema: Schema, inputs: Sequence[Promises]) -> Promises:
         shapes = {tuple(field.lower() for field in promise.by) for promise in every} - {()}
         if len(every) == len(inputs) and len(shapes) <= 1:
             by = next((promise.by for promise in every if promise.by), ())
-            found[name] = Promise(by, _least(every))
+            groups = dict.fromkeys(g for promise in every if promise.by for g in promise.marks)
+            least = {group: _least(every, group) for group in (groups if by else [()])}
+            found[name] = Promise(by, least, _least(every, _NEVER))
     return found
 
 
@@ -136,14 +148,9 @@ def _fold(promises: Promises) -> Promises:
     return {attribute.lower(): promise for attribute, promise in promises.items()}
 
 
-def _least(promises: Sequence[Promise]) -> dict[Group, Any]:
-    grouped = [promise for promise in promises if promise.by] or promises
-    groups = [g for g in grouped[0].marks if all(g in promise.marks for promise in grouped)]
-    least: dict[Group, Any] = {}
-    for group in groups:
-        marks = [promise.marks[group if promise.by else ()] for promise in promises]
-        least[group] = None if None in marks else min(marks)
-    return least
+def _least(promises: Sequence[Promise], group: Group) -> Any:
+    marks = [promise.of(group) for promise in promises]
+    return None if None in marks else min(marks)
 
 
 def group_key(group: Group) -> Group:

@@ -115,7 +115,7 @@ class Reference:
         In the units of the field: µs for timestamps, days for dates, the least digit of decimals.
         """
         promise = self.promises(arc).get(attribute)
-        return promise.marks.get(group_key(group)) if promise else None
+        return promise.of(group_key(group)) if promise else None
 
     def promises(self, arc: str) -> Promises:
         """Everything an arc promises now, by attribute."""

@@ -195,9 +195,15 @@ class Store:
         return read(self.path_of(segment), segment, columns)
 
     def rows_since(self, log: str, moment: int) -> int:
-        """Tuples at or after a moment; exact at segment borders."""
-        with self.lock:
-            return sum(s.rows for s in self._logs.get(log, ()) if s.first >= moment)
+        """Tuples at or after a moment."""
+        total = 0
+        for segment in self.segments(log, moment):
+            if segment.first >= moment:
+                total += segment.rows
+            elif segment.file:
+                moments = self.table(segment, ["_seq"])["_seq"].to_numpy()
+                total += int((moments >= moment).sum())
+        return total
 
     # ── writing ──
 
@@ -324,7 +330,9 @@ class Store:
             runs = runs_to_merge(self._logs.get(log_name, []))
         merged = 0
         for run in runs:
-            table = pa.concat_tables([self.table(segment) for segment in run])
+            # Steps in which no moment could repeat have no `_sub`.
+            tables = [self.table(segment) for segment in run]
+            table = pa.concat_tables(tables, promote_options="default")
             moments = table["_seq"].to_numpy()
             if not np.all(moments[1:] >= moments[:-1]):
                 keys = ["_seq", *(["_sub"] if "_sub" in table.column_names else [])]
