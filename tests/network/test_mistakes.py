@@ -1,5 +1,7 @@
 """Every mistake in a file: a code, file and line, the box, what exists, the likely fix."""
 
+# ruff: noqa: E501  (a case a line)
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -13,30 +13,19 @@ from auroral.network.types import Field, Schema, Type
 
 names = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,5}", fullmatch=True)
 # Words that YAML could take for something else, and text that tries its quoting.
-awkward = st.sampled_from(
-    ["on", "off", "yes", "no", "null", "~", "true", "1", "1e5", "0x1F", "1_000", "2020-01-01"]
-    + ["- a", "a: b", "a #b", "'", '"', "", " ", "a ", "\n", "a\nb\n", "\t", "%", "@", "`", "!x"]
-    + [
-        "&a",
-        "*a",
-        "|",
-        ">",
-        "{",
-        "[",
-        "<<",
-        "=",
-        "?",
-        "größe",
-        "😀",
-        "\u2028",
-        "\x85",
-        "\ufeff",
-        "\x7f",
-    ]
-)
+words = """
+on off yes no null ~ true 1 1e5 0x1F 1_000 2020-01-01 ' " % @ ` !x &a *a | > { [ << = ? - größe 😀
+""".split()  # noqa: SIM905
+words += ["", " ", "- a", "a: b", "a #b", "a ", "\n", "a\nb\n", "\t", "\u2028", "\x85", "\ufeff"]
+awkward = st.sampled_from([*words, "\x7f"])
 text = awkward | st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
-scalars = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | text
-scalars |= st.floats(allow_nan=False, allow_infinity=False)
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**62), 2**62),
+    st.floats(allow_nan=False, allow_infinity=False),
+    text,
+)
 options = st.dictionaries(
     text,
     st.recursive(

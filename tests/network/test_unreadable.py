@@ -78,7 +78,7 @@ def test_aliases_do_not_multiply_without_end(
     path = tmp_path / "n.yaml"
     path.write_text(LAUGHS)
     monkeypatch.setattr(files, "MOST_PARTS", 10_000)
-    with pytest.raises(AuroralError, match="n.yaml:[0-9]+: too large for a network"):
+    with pytest.raises(AuroralError, match=r"n\.yaml:[0-9]+: too large for a network"):
         Network.load(path)
 
 

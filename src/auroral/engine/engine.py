@@ -254,7 +254,7 @@ class Engine:
     def finish(self) -> None:
         """Declare the end of all input: every window closes, marks go to the end."""
         self.drain()
-        if self._store.manifest.meta("ended") is None:
+        if not self.ended:
             with self._loop.busy:
                 moment = self._ingest.end()
                 self._plane.end(moment)
@@ -278,7 +278,7 @@ class Engine:
     @property
     def ended(self) -> bool:
         """Whether the input was declared to have ended, now or in an earlier run."""
-        return self._store.manifest.meta("ended") is not None
+        return self._ingest.ended
 
     # ── sources and sinks ──
 

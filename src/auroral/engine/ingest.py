@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,28 @@ CLOCK_LOG = "clock#"
 _CLOCK_SCHEMA = pa.schema([("_seq", pa.int64()), ("_ts", pa.int64())])
 
 Noted = tuple[int, Any, tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A small batch that waits: its first moment, its tuples, their arrival."""
+
+    first: int
+    tuples: pa.Table
+    times: Any
+    """One time for all, or one for each."""
+
+
+def _together(held: Sequence[_Held], schema: pa.Schema) -> pa.Table:
+    """Batches as one table with hidden columns."""
+    tuples = pa.concat_tables([h.tuples for h in held]).combine_chunks()
+    counts = [h.tuples.num_rows for h in held]
+    moments = np.concatenate(
+        [np.arange(h.first, h.first + n) for h, n in zip(held, counts, strict=True)]
+    )
+    times = np.concatenate([np.broadcast_to(h.times, n) for h, n in zip(held, counts, strict=True)])
+    columns = [pa.array(moments, pa.int64()), pa.array(times, pa.int64()), *tuples.columns]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 class Ingest:
@@ -64,9 +87,10 @@ class Ingest:
             self._readers[name] = RowReader(
                 name, stream.schema_, progress_on=on, by=progress.by if progress else ()
             )
-        self._waiting: dict[str, list[pa.Table]] = {}
+        self._waiting: dict[str, list[_Held]] = {}
         self._clock: list[tuple[Any, Any]] = []
-        self.next_moment = store.next_moment
+        self.next_moment = self._complete = store.next_moment
+        self.ended = store.manifest.meta("ended") is not None
         self._journal = Journal(store.directory / "journal") if store.durable else None
         self._replay()
 
@@ -123,21 +147,27 @@ class Ingest:
             self.seal()
             moment = self.next_moment
             self.next_moment += 1
+            self._complete = self.next_moment
+            self.ended = True
             self._store.commit(Change(next_moment=self.next_moment, meta={"ended": str(moment)}))
             return moment
 
     def seal(self) -> int:
-        """Make segments of all that waits; returns the moment before which logs are complete."""
-        with self._lock:
-            if self._waiting or self._clock:
-                self._commit([*self._sealed(), *self._clock_segment()], {}, ())
-            return self.next_moment
+        """Make segments of all that waits; returns the moment before which logs are complete.
+
+        Takes the lock only if something waits, so that a busy producer does not hold up steps.
+        """
+        if self._waiting or self._clock:
+            with self._lock:
+                if self._waiting or self._clock:
+                    self._commit([*self._sealed(), *self._clock_segment()], {}, ())
+        return self._complete
 
     @property
     def waiting(self) -> int:
         """Tuples that are in no segment yet."""
         with self._lock:
-            return sum(t.num_rows for tables in self._waiting.values() for t in tables)
+            return sum(h.tuples.num_rows for held in self._waiting.values() for h in held)
 
     def close(self) -> None:
         if self._journal:
@@ -156,13 +186,13 @@ class Ingest:
 
     def _wait(self, stream: str, chunk: Chunk) -> None:
         base = self.next_moment
-        moments = np.arange(base, base + chunk.count)
-        table, _ = self._table(stream, chunk, moments)
+        held = _Held(base, chunk.tuples, self._now_us() if chunk.at_us is None else chunk.at_us)
         if self._journal:
-            self._journal.append(stream, base, table.combine_chunks().to_batches()[0])
-        self._waiting.setdefault(stream, []).append(table)
+            table = _together([held], self._arrow[stream])
+            self._journal.append(stream, base, table.to_batches()[0])
+        self._waiting.setdefault(stream, []).append(held)
         if self._with_clock:
-            self._note_time(moments, chunk)
+            self._note_time(np.arange(base, base + chunk.count), chunk)
         self.next_moment = base + chunk.count
 
     def _placed(self, chunks: Mapping[str, Chunk]) -> list[Fresh]:
@@ -182,8 +212,8 @@ class Ingest:
     def _sealed(self) -> list[Fresh]:
         """What waits, as segments to be; they are no longer waiting."""
         fresh = [
-            Fresh(stream, pa.concat_tables(tables).combine_chunks(), self.next_moment)
-            for stream, tables in self._waiting.items()
+            Fresh(stream, _together(held, self._arrow[stream]), self.next_moment)
+            for stream, held in self._waiting.items()
         ]
         self._waiting = {}
         return fresh
@@ -193,6 +223,7 @@ class Ingest:
             fresh=fresh, next_moment=self.next_moment, sources=positions, counts=_summed(fresh)
         )
         self._dead.commit(self._store, change, dead)
+        self._complete = self.next_moment
         if self._journal:
             self._journal.clear()
 
@@ -242,7 +273,9 @@ class Ingest:
         for stream, first, batch in self._journal.entries(self._arrow):
             if first < self._store.next_moment:
                 continue
-            self._waiting.setdefault(stream, []).append(pa.Table.from_batches([batch]))
+            table = pa.Table.from_batches([batch])
+            held = _Held(first, table.drop_columns(["_seq", "_ts"]), table["_ts"].to_numpy())
+            self._waiting.setdefault(stream, []).append(held)
             self.next_moment = max(self.next_moment, int(batch.column(0)[-1].as_py()) + 1)
             if self._with_clock:
                 moments, times = batch.column(0).to_numpy(), batch.column(1).to_numpy()

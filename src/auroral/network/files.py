@@ -16,6 +16,7 @@ from ruamel.yaml.scalarbool import ScalarBoolean
 from auroral.errors import NetworkError, UsageError
 from auroral.network.plain import MOST_LEVELS, MOST_PARTS
 from auroral.network.positions import DocumentPath, Positions
+from auroral.network.yaml_text import yaml_text
 
 
 def read_document(path: Path) -> tuple[dict[str, Any], Positions]:
@@ -38,16 +39,12 @@ def read_document(path: Path) -> tuple[dict[str, Any], Positions]:
 
 def write_document(document: dict[str, Any], path: Path) -> None:
     """Write plain data as JSON or YAML, by the file's suffix."""
+    if path.suffix.lower() == ".json":
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = yaml_text(document)
     try:
-        with path.open("w", encoding="utf-8") as file:
-            if path.suffix.lower() == ".json":
-                json.dump(document, file, indent=2, ensure_ascii=False)
-                file.write("\n")
-            else:
-                yaml = YAML()
-                yaml.default_flow_style = None
-                yaml.width = 100
-                yaml.dump(document, file)
+        path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(
             "CANNOT_WRITE", f"cannot write the network file: {error.strerror}", where=str(path)
@@ -72,22 +69,34 @@ def _read_text(path: Path) -> str:
 
 
 def _parse_json(text: str, path: Path, lines: dict[DocumentPath, int]) -> Any:
+    twice: list[str] = []
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice.append(next(key for key in keys if keys.count(key) > 1))
+        return found
+
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=distinct)
     except json.JSONDecodeError as error:
         raise NetworkError(
             "BAD_FILE", f"not valid JSON: {error.msg}", where=f"{path}:{error.lineno}"
         ) from None
     except (RecursionError, ValueError) as error:
         raise _unreadable(error, "JSON", path) from None
-    # Nearly all JSON is YAML too, and YAML's reader knows lines and finds keys given twice.
+    # Nearly all JSON is YAML too, and YAML's reader knows lines.
     try:
-        marked = YAML(typ="rt").load(text.replace("\t", " "))
+        _plain(YAML(typ="rt").load(text.replace("\t", " ")), (), lines, path)
     except DuplicateKeyError as error:
-        raise _marked(error, "JSON", path) from None
+        if twice:
+            raise _marked(error, "JSON", path) from None
     except Exception:
-        return document
-    _plain(marked, (), lines, path)
+        lines.clear()
+    if twice:
+        message = f'the key "{twice[0]}" occurs twice'
+        raise NetworkError("DUPLICATE_KEY", message, where=str(path))
     return document
 
 

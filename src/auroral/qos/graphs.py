@@ -64,8 +64,8 @@ class QoS(BaseModel):
         except ValidationError as error:
             if info.context is not None:
                 raise
-            finding = error.errors(include_url=False)[0]
-            key = ".".join(map(str, finding["loc"]))
+            finding = error.errors(include_url=False)[-1]
+            key = ".".join(str(part) for part in finding["loc"] if part not in ("int", "float"))
             message = f"{finding['msg']}, found {finding['input']!r}"
             raise NetworkError("BAD_QOS", message, where=f"key {key}") from None
 

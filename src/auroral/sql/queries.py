@@ -15,7 +15,7 @@ from auroral.errors import NetworkError, closest, known
 from auroral.network.types import Field, Schema, Type
 from auroral.sql.aggregates import analyze_aggregate
 from auroral.sql.expression import analyze
-from auroral.sql.statements import parse_statement
+from auroral.sql.statements import column_name, parse_statement
 
 _WINDOW = re.compile(r"\[\s*((?:RANGE|ROWS|SLIDE|WA)\b[^\]]*)\]", re.IGNORECASE)
 _UNION = re.compile(r"\s+UNION\s+(?!ALL\b|SELECT\b)", re.IGNORECASE)
@@ -49,9 +49,11 @@ def query_schema(sql: str, arcs: Mapping[str, Schema]) -> Schema:
     groups = tuple(_text(item) for item in group.expressions) if group else ()
     for text in groups:
         analyze(text, scope)
+    items = statement.expressions
+    aggregated = bool(groups) or any(item.find(exp.AggFunc) for item in items)
     fields: list[Field] = []
-    for item in statement.expressions:
-        fields += _item(item, scope, sources, groups, len(fields))
+    for item in items:
+        fields += _item(item, scope, sources, groups, len(fields), aggregated)
     return Schema(tuple(fields))
 
 
@@ -61,15 +63,16 @@ def _item(
     sources: Mapping[str, Schema],
     groups: tuple[str, ...],
     at: int,
+    aggregated: bool,
 ) -> list[Field]:
     if isinstance(item, exp.Star):
         return [f for f in scope if any(f in schema.fields for schema in sources.values())]
     if item.is_star:
         return list(_source(item, sources))
-    name = item.alias_or_name or f"column_{at + 1}"
+    name = column_name(item, at)
     body = item.this if isinstance(item, exp.Alias) else item
     text = _text(body)
-    if text not in groups and (groups or body.find(exp.AggFunc)):
+    if aggregated and text not in groups:
         plain = tuple(group for group in groups if group in scope)
         return [Field(name, analyze_aggregate(text, scope, groups=plain).type)]
     return [Field(name, analyze(text, scope).type)]

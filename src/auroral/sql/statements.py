@@ -67,7 +67,7 @@ def select_schema(sql: str, tables: Mapping[str, Schema], input: Schema) -> Sche
         if item.is_star:
             fields += table
             continue
-        name = item.alias_or_name or f"column_{len(fields) + 1}"
+        name = column_name(item, len(fields))
         body = (item.this if isinstance(item, exp.Alias) else item).copy()
         text = body.transform(_as_field).sql(dialect="spark")
         if body.find(exp.AggFunc):
@@ -86,6 +86,12 @@ def require_update(sql: str, tables: Mapping[str, Schema]) -> None:
             f"expected UPDATE, INSERT, DELETE or MERGE, found {statement.key.upper()}",
         )
     _require_columns(statement, _fields(statement, tables))
+
+
+def column_name(item: exp.Expression, at: int) -> str:
+    """What a SELECT calls its item: its alias, its column, or by its place from 0."""
+    named = isinstance(item, exp.Alias | exp.Column)
+    return item.alias_or_name if named else f"column_{at + 1}"
 
 
 def _as_field(node: exp.Expression) -> exp.Expression:
