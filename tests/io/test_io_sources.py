@@ -104,6 +104,7 @@ def test_rate_is_a_function_of_the_row() -> None:
     assert 10 < sum(r["c"] for r in rows) / 25 < 30
     now[0] = 0.0
     parts = made()
+    assert parts.poll(100) is None, "time counts from the first call"
     now[0] = 0.7
     first = parts.poll(100)
     assert first is not None

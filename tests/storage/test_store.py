@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +50,18 @@ def test_a_failed_commit_leaves_nothing(tmp_path: Path) -> None:
     class Crash(BaseException):
         pass
 
-    def fault(point: str) -> None:
-        if point == armed:
-            raise Crash
+    def crash_at(armed: str) -> Callable[[str], None]:
+        def fault(point: str) -> None:
+            if point == armed:
+                raise Crash
 
-    for armed in ("written", "before-commit"):
-        store = Store(tmp_path, fault=fault)
+        return fault
+
+    for point in ("written", "before-commit"):
+        store = Store(tmp_path, fault=crash_at(point))
         with pytest.raises(Crash):
             fill(store, 1)
         store.close()
-    armed = ""
     with opened(tmp_path) as store:
         assert store.segments("s") == []
         assert store.next_moment == 0
