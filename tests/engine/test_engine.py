@@ -43,14 +43,17 @@ def test_enqueue_takes_what_people_have(
 ) -> None:
     plain = rows(60)
     table = pa.Table.from_pylist(plain)
-    given: Any = {
-        "dicts": lambda: plain,
-        "tuples": lambda: [tuple(row.values()) for row in plain],
-        "arrow": lambda: table,
-        "batch": lambda: table.combine_chunks().to_batches()[0],
-        "pandas": lambda: pd.DataFrame(plain),
-        "frame": lambda: spark.createDataFrame(table).coalesce(1),
-    }[form]()
+    given: Any = plain
+    if form == "tuples":
+        given = [tuple(row.values()) for row in plain]
+    elif form == "arrow":
+        given = table
+    elif form == "batch":
+        given = table.combine_chunks().to_batches()[0]
+    elif form == "pandas":
+        given = pd.DataFrame(plain)
+    elif form == "frame":
+        given = spark.createDataFrame(table).coalesce(1)
     with make_engine(border()) as engine:
         assert engine.enqueue("reports", given) == 60
         engine.drain()

@@ -23,6 +23,8 @@ SCHEMA = Schema.parse("n int")
 class Given:
     """A finite source that cuts its chunks as told; a row None is a dead letter."""
 
+    finite = True
+
     def __init__(self, stream: str, rows: list[dict[str, Any]], cut: int):
         self.stream = stream
         self.rows = rows
