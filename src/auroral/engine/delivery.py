@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -22,12 +22,20 @@ _MOST_WAITING = 64
 class Outputs:
     """The outputs of a network: which arc each reads, and its sink if it has one."""
 
-    def __init__(self, checked: CheckedNetwork, store: Store, arcs: Mapping[str, str]):
+    def __init__(
+        self,
+        checked: CheckedNetwork,
+        store: Store,
+        arcs: Mapping[str, str],
+        now_us: Callable[[], int],
+    ):
         self._store = store
         self._arcs = dict(arcs)
         self._schemas = {name: checked.schema_of(arc).arrow() for name, arc in arcs.items()}
         self._sinks: dict[str, Sink] = {}
-        self.latest_ts: dict[str, int] = {}
+        self._now_us = now_us
+        self.lag_s: dict[str, float] = {}
+        """How old the newest tuple of an output was when it was delivered."""
 
     def bind(self, output: str, sink: Sink) -> None:
         """Give an output its sink, which goes on where the manifest says."""
@@ -71,7 +79,7 @@ class Outputs:
             self._store.commit(Change(heads={key: head}, counts=counts))
         schema = self._schemas[output]
         visible = [_visible(part).cast(schema) for part in parts if part.num_rows]
-        self._note_latest(output, parts)
+        self._note_lag(output, parts)
         return pa.concat_tables(visible) if visible else schema.empty_table()
 
     def compact(self) -> None:
@@ -118,14 +126,15 @@ class Outputs:
             yield sealed, in_order(pa.concat_tables(tables)) if tables else _NOTHING
 
     def _delivery(self, output: str, table: pa.Table) -> Delivery:
-        self._note_latest(output, [table])
+        self._note_lag(output, [table])
         visible = _visible(table).cast(self._schemas[output])
         return Delivery(output, visible, _moment(table, 0), _moment(table, -1))
 
-    def _note_latest(self, output: str, tables: list[pa.Table]) -> None:
+    def _note_lag(self, output: str, tables: list[pa.Table]) -> None:
         for table in tables:
             if table.num_rows:
-                self.latest_ts[output] = table["_ts"][-1].as_py()
+                age_us = self._now_us() - table["_ts"][-1].as_py()
+                self.lag_s[output] = round(age_us / 1e6, 3)
 
 
 _NOTHING = pa.table({"_seq": pa.array([], pa.int64()), "_ts": pa.array([], pa.int64())})

@@ -144,7 +144,7 @@ class Engine:
         arcs = output_arcs(self._checked, self._sinks)
         self._superboxes = all_superboxes(self._checked, arcs)
         register_consumers(store, self._superboxes, arcs, clock=self._plane.has_heartbeats)
-        self._outputs = Outputs(self._checked, store, arcs)
+        self._outputs = Outputs(self._checked, store, arcs, self._now_us)
         self._ingest = Ingest(
             self._checked, store, self._dead, self._now_us, with_clock=self._plane.has_heartbeats
         )
@@ -319,7 +319,7 @@ class Engine:
             self._outputs,
             self._plane,
             self._superboxes,
-            self._now_us() if self._clock == "wall" else None,
+            wall=self._clock == "wall",
         )
 
     @property

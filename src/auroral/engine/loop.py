@@ -48,6 +48,7 @@ class Loop:
         self._ticked = time.monotonic()
         self._changed = threading.Condition()
         self._stopping = threading.Event()
+        self._warm = threading.Event()
         self._threads: list[threading.Thread] = []
         self.busy = threading.RLock()
         """Held during a round: whoever holds it sees no step under way."""
@@ -132,6 +133,8 @@ class Loop:
         self.wake()
 
     def _run(self) -> None:
+        self._stepper.warm_up()
+        self._warm.set()
         while not self._stopping.is_set():
             if not self.work():
                 with self._changed:
@@ -140,6 +143,9 @@ class Loop:
                         self._changed.wait(_HEARTBEAT_S if self._heartbeats else _IDLE_S)
 
     def _feed(self) -> None:
+        # A live source must not run ahead while Spark's first job loads half the JVM.
+        while not self._stopping.is_set() and not self._warm.wait(_POLL_S):
+            pass
         while not self._stopping.is_set() and not self.exhausted:
             behind = self._ingest.next_moment - self._stepper.done_before()
             if behind < _BACKLOG_TRAINS * self._train and self._pull():

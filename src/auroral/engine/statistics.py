@@ -23,7 +23,8 @@ def statistics(
     outputs: Outputs,
     plane: ProgressPlane,
     superboxes: Sequence[Superbox],
-    now_us: int | None,
+    *,
+    wall: bool,
 ) -> dict[str, Any]:
     """Counts, times and marks as plain data."""
     with store.lock:
@@ -48,7 +49,7 @@ def statistics(
         name: {
             "out": counts.get((name, "out"), 0),
             "waiting": outputs.waiting(name),
-            "lag_s": _lag(outputs, name, now_us),
+            "lag_s": outputs.lag_s.get(name) if wall else None,
         }
         for name in outputs.names
     }
@@ -114,8 +115,3 @@ def describe_entity(name: str, checked: CheckedNetwork, stats: Mapping[str, Any]
 def _waiting(store: Store, stream: str, superboxes: Sequence[Superbox]) -> int:
     readers = [box.name for box in superboxes if stream in box.sources]
     return max((store.rows_since(stream, store.head(stream, r)) for r in readers), default=0)
-
-
-def _lag(outputs: Outputs, name: str, now_us: int | None) -> float | None:
-    latest = outputs.latest_ts.get(name)
-    return None if latest is None or now_us is None else round((now_us - latest) / 1e6, 3)

@@ -57,6 +57,11 @@ class Stepper:
         self.steps = 0
         self._unfinished = {box: (i, last) for i, box, _, last in store.manifest.open_steps()}
 
+    def warm_up(self) -> None:
+        """Let Spark get ready while nothing has arrived yet."""
+        for superbox in self._superboxes:
+            self._runner.warm_up(superbox)
+
     def step(self, complete: int) -> bool:
         """Run one step of every superbox that has something to do; False if none had."""
         ran = False

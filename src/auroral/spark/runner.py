@@ -90,6 +90,16 @@ class Runner:
             raise RunError("SPARK_FAILED", _first_line(error), where=superbox.name) from error
         return result
 
+    def warm_up(self, superbox: Superbox) -> None:
+        """Compile a superbox and run it over nothing, so that the first train need not wait."""
+        if not self._reuse or not superbox.boxes:
+            return
+        nothing = {source: [TrainFile(Path(), 0, 0)] for source in superbox.sources}
+        compiled = self._compiled(superbox, nothing)
+        assert compiled.slots is not None
+        compiled.slots.link({})
+        compiled.plan.data.toArrow()
+
     def compile(self, superbox: Superbox, files: Mapping[str, Sequence[str]]) -> Plan:
         """Compile a superbox over files, without running it."""
         return compile_plan(self.session, self.checked, superbox, files)
