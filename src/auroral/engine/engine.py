@@ -141,6 +141,7 @@ class Engine:
         dead_path = self._dead_path or store.directory / "dead-letters.jsonl"
         self._dead = DeadLetters(dead_path, store)
         self._plane = ProgressPlane(self._checked, store.manifest.progress())
+        store.progressing = {arc: list(marks) for arc, marks in self._plane.arcs().items()}
         arcs = output_arcs(self._checked, self._sinks)
         self._superboxes = all_superboxes(self._checked, arcs)
         register_consumers(store, self._superboxes, arcs, clock=self._plane.has_heartbeats)

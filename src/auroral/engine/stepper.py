@@ -55,6 +55,7 @@ class Stepper:
         self._yield: dict[str, float] = {}
         self.durations_s: deque[float] = deque(maxlen=_RECENT)
         self.steps = 0
+        # Recorded and not committed: run again on the same moments, after a crash or a failure.
         self._unfinished = {box: (i, last) for i, box, _, last in store.manifest.open_steps()}
 
     def warm_up(self) -> None:
@@ -66,7 +67,7 @@ class Stepper:
         """Run one step of every superbox that has something to do; False if none had."""
         ran = False
         for superbox in self._superboxes:
-            step, upto = self._unfinished.pop(superbox.name, (None, None))
+            step, upto = self._unfinished.get(superbox.name, (None, None))
             train = next_train(self._store, superbox, complete, self._train, upto)
             if train is None:
                 continue
@@ -74,7 +75,9 @@ class Stepper:
             started = time.perf_counter()
             if step is None:
                 step = self._store.record_step(superbox.name, train.first, train.last)
+                self._unfinished[superbox.name] = (step, train.last)
             self._run(train, step)
+            del self._unfinished[superbox.name]
             self.durations_s.append(time.perf_counter() - started)
             self.steps += 1
         return ran

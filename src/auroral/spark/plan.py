@@ -164,7 +164,7 @@ def compile_plan(
 
 def _scan(session: SparkSession, schema: Schema, paths: Sequence[str]) -> DataFrame:
     reader = session.read.schema(_with_hidden(schema))
-    return reader.parquet(*paths)
+    return reader.option("parquet.page.verify-checksum.enabled", "true").parquet(*paths)
 
 
 def _with_hidden(schema: Schema) -> str:

@@ -70,7 +70,6 @@ def start_session(
         "spark.driver.memory": os.environ.get("AURORAL_DRIVER_MEMORY", _driver_memory()),
         "spark.driver.maxResultSize": "1g",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{_QUIET}",
-        "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.python.worker.reuse": "true",
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "auroral-warehouse"),

@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS segment (
     id INTEGER PRIMARY KEY, log TEXT NOT NULL, file TEXT, rows INTEGER NOT NULL,
     bytes INTEGER NOT NULL, crc INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-    sealed INTEGER NOT NULL, punctuations TEXT NOT NULL DEFAULT '[]');
+    sealed INTEGER NOT NULL, punctuations TEXT NOT NULL, bounds TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS segment_of_log ON segment (log, first);
 CREATE TABLE IF NOT EXISTS cursor (
     log TEXT NOT NULL, consumer TEXT NOT NULL, head INTEGER NOT NULL, tail INTEGER NOT NULL,
@@ -74,10 +74,17 @@ class Manifest:
 
     def segments(self) -> list[Segment]:
         rows = self._all(
-            "SELECT id, log, file, rows, bytes, crc, first, last, sealed, punctuations"
-            " FROM segment ORDER BY log, first, id"
+            "SELECT id, log, file, rows, bytes, crc, first, last, sealed, punctuations,"
+            " bounds FROM segment ORDER BY log, first, id"
         )
-        return [replace(Segment(*row[:9]), punctuations=_punctuations(row[9])) for row in rows]
+        return [
+            replace(
+                Segment(*row[:9]),
+                punctuations=_punctuations(row[9]),
+                bounds={name: tuple(pair) for name, pair in json.loads(row[10]).items()},
+            )
+            for row in rows
+        ]
 
     def cursors(self) -> dict[tuple[str, str], tuple[int, int]]:
         rows = self._all("SELECT log, consumer, head, tail FROM cursor")
@@ -110,8 +117,9 @@ class Manifest:
     def add_segment(self, segment: Segment) -> int:
         """Insert a segment; its id is given here."""
         cursor = self._db.execute(
-            "INSERT INTO segment (log, file, rows, bytes, crc, first, last, sealed, punctuations)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO segment"
+            " (log, file, rows, bytes, crc, first, last, sealed, punctuations, bounds)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 segment.log,
                 segment.file,
@@ -121,7 +129,8 @@ class Manifest:
                 segment.first,
                 segment.last,
                 segment.sealed,
-                json.dumps(segment.punctuations, default=str),
+                json.dumps(segment.punctuations),
+                json.dumps(segment.bounds),
             ),
         )
         assert cursor.lastrowid is not None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from auroral.errors import RunError, StateError
+from auroral.progress.values import column_marks
 
 MAX_FILE_BYTES = 127 << 20
 """No segment file is larger: a compiled plan reads slots of this length."""
@@ -24,7 +25,8 @@ class Segment:
     """A run of tuples of one log.
 
     `first` and `last` are the least and greatest moment; all inputs are complete before
-    `sealed`. `punctuations` are (moment, value, group) triples that arrived with them.
+    `sealed`. `punctuations` are (moment, value, group) triples that arrived with them. `bounds`
+    are the least and greatest mark of each progressing attribute.
     """
 
     id: int
@@ -37,6 +39,19 @@ class Segment:
     last: int
     sealed: int
     punctuations: tuple[tuple[int, Any, tuple[Any, ...]], ...] = ()
+    bounds: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+
+
+def bounds_of(table: pa.Table, attributes: Iterable[str]) -> dict[str, tuple[Any, Any]]:
+    """The least and greatest mark of each attribute; none if it is always NULL or NaN."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for name in attributes:
+        values, known = column_marks(table[name])
+        if known.any():
+            seen = values[known]
+            low, high = seen.min(), seen.max()
+            found[name] = (low.item(), high.item()) if hasattr(low, "item") else (low, high)
+    return found
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from auroral.storage.manifest import FORMAT, Manifest
 from auroral.storage.segment import (
     MAX_FILE_BYTES,
     Segment,
+    bounds_of,
     checksum,
     disk_errors,
     encode,
@@ -90,6 +91,8 @@ class Store:
         self._cores = cores
         self.lock = threading.RLock()
         self._owner: DirectoryLock | None = None
+        self.progressing: Mapping[str, Sequence[str]] = {}
+        """By log, the attributes whose least and greatest values segments remember."""
         self.directory = self._prepare(directory)
         self.segments_directory = self.directory / "segments"
         try:
@@ -221,14 +224,17 @@ class Store:
             metadata = pq.read_metadata(part)
             if metadata.num_rows == 0:
                 continue
-            moments = pq.read_table(part, columns=["_seq"])["_seq"].to_numpy()
+            progressing = self.progressing.get(log, ())
+            seen = pq.read_table(part, columns=["_seq", *progressing])
+            moments = seen["_seq"].to_numpy()
             first, last = int(moments.min()), int(moments.max())
             target = self.new_path(first, last)
             size, crc = part.stat().st_size, checksum(part)
             with disk_errors(target):
                 part.rename(target)
+            rows, bounds = metadata.num_rows, bounds_of(seen, progressing)
             segments.append(
-                Segment(0, log, target.name, metadata.num_rows, size, crc, first, last, sealed)
+                Segment(0, log, target.name, rows, size, crc, first, last, sealed, (), bounds)
             )
         shutil.rmtree(path, ignore_errors=True)
         return sorted(segments, key=lambda s: s.first)
@@ -263,7 +269,17 @@ class Store:
         size, crc = write_file(path, encode(piece.table), durable=self.durable)
         self._cache.put(path.name, piece.table)
         return Segment(
-            0, piece.log, path.name, rows, size, crc, first, last, piece.sealed, piece.punctuations
+            0,
+            piece.log,
+            path.name,
+            rows,
+            size,
+            crc,
+            first,
+            last,
+            piece.sealed,
+            piece.punctuations,
+            bounds_of(piece.table, self.progressing.get(piece.log, ())),
         )
 
     def commit(self, change: Change) -> None:
