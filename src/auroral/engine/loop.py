@@ -87,6 +87,10 @@ class Loop:
 
     def drain(self, timeout_s: float | None, *, endless: bool) -> None:
         """Wait until all that has arrived is processed; from sources that end, all they have."""
+        if not self._background:
+            while self.work():
+                pass
+            return
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         target = self._ingest.next_moment
         while not self.reached(None if self._sources and not endless else target):

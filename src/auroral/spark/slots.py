@@ -2,7 +2,7 @@
 
 Planning a job costs Spark more than running a small one. A plan is therefore compiled once over
 slots, and before each step the train's segment files are linked into them; re-running the same
-plan then costs less than the smallest new Spark job (docs/adr/0004). Slots are planned at
+plan then costs less than the smallest new Spark job (docs/adr/0002). Slots are planned at
 `MAX_FILE_BYTES`, longer than any segment, because Spark reads no further than the length it
 planned with. Only for a local master: elsewhere a file changing under its name may be cached.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -29,8 +30,9 @@ def declared_stream(
         reader = reader.option(_RENAMED.get(kind, {}).get(key, key), value)
     try:
         frame = reader.load()
-    except PySparkException as error:
-        first = str(error).strip().splitlines()[0]
+    except (PySparkException, Py4JJavaError) as error:
+        reason = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error
+        first = str(reason).strip().splitlines()[0]
         raise UsageError(
             "UNKNOWN_FORMAT",
             f"neither Auroral nor Spark can read the format {kind!r}: {first}",
