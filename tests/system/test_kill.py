@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -50,6 +49,20 @@ def lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
+def ends_within(process: subprocess.Popen[str], seconds: float) -> bool:
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def until_written(process: subprocess.Popen[str], path: Path, count: int) -> None:
+    """Wait until a file has more than so many lines, or the process has ended."""
+    while lines(path) <= count and not ends_within(process, 0.01):
+        pass
+
+
 def test_kill_nine_at_any_moment_loses_and_repeats_nothing(tmp_path: Path) -> None:
     (tmp_path / "net.yaml").write_text(NETWORK)
     for name, sign in (("a", 1), ("b", -1)):
@@ -60,14 +73,9 @@ def test_kill_nine_at_any_moment_loses_and_repeats_nothing(tmp_path: Path) -> No
     kills = 0
     for target in (0, ROWS // 8, ROWS // 2, ROWS):
         process = start(tmp_path)
-        limit = time.monotonic() + 120
-        while process.poll() is None and time.monotonic() < limit:
-            if lines(tmp_path / "out.csv") > target:
-                # Somewhere within the next steps.
-                time.sleep(chance.random() * 0.2)
-                break
-            time.sleep(0.01)
-        if process.poll() is None:
+        until_written(process, tmp_path / "out.csv", target)
+        # Somewhere within the next steps.
+        if not ends_within(process, chance.random() * 0.2):
             os.killpg(process.pid, signal.SIGKILL)
             kills += 1
         process.wait()
@@ -96,9 +104,7 @@ def test_control_c_stops_cleanly_and_goes_on(tmp_path: Path) -> None:
         text = "n,v\n" + "".join(f"{i},{i % 11}\n" for i in range(ROWS))
         (tmp_path / f"{name}.csv").write_text(text)
     process = start(tmp_path)
-    limit = time.monotonic() + 120
-    while lines(tmp_path / "out.csv") < 2 and process.poll() is None and time.monotonic() < limit:
-        time.sleep(0.01)
+    until_written(process, tmp_path / "out.csv", 1)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
