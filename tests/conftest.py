@@ -54,7 +54,8 @@ def make_engine(spark: SparkSession) -> MakeEngine:
         engine.start()
         try:
             yield engine
-            require_sound(engine._store)
+            if engine._loop.failure is None:
+                require_sound(engine._store)
         except Exception:
             engine.shutdown()
             raise

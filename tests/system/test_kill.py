@@ -95,7 +95,7 @@ def test_kill_nine_at_any_moment_loses_and_repeats_nothing(tmp_path: Path) -> No
     assert found[1:] == wanted
     rest = (tmp_path / "rest.jsonl").read_text().splitlines()
     assert len(rest) == len(every) - len(wanted)
-    assert len((tmp_path / "dead-letters.jsonl").read_text().splitlines()) == 1
+    assert len((tmp_path / "state" / "dead-letters.jsonl").read_text().splitlines()) == 1
 
 
 def test_control_c_stops_cleanly_and_goes_on(tmp_path: Path) -> None:

@@ -45,9 +45,13 @@ def run(
     clock: Annotated[
         str | None, typer.Option(help="wall, or arrival: time is what _at says")
     ] = None,
-    dead_letters: Annotated[Path, typer.Option(help="file for rows that do not fit")] = Path(
-        "dead-letters.jsonl"
-    ),
+    dead_letters: Annotated[
+        Path | None,
+        typer.Option(
+            help="file for rows that do not fit",
+            show_default="dead-letters.jsonl, in the state directory if there is one",
+        ),
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option("--for", metavar="SECONDS", help="stop after so long")
     ] = None,
@@ -66,7 +70,12 @@ def run(
     sources = [declared_source(network, name, path, Path()) for name, path in given.items()]
     clock = clock or ("wall" if live else "arrival")
     engine = Engine(
-        network, master=master, state=state, train=train, clock=clock, dead_letters=dead_letters
+        network,
+        master=master,
+        state=state,
+        train=train,
+        clock=clock,
+        dead_letters=dead_letters or (state or Path()) / "dead-letters.jsonl",
     )
     engine.require_executable()
     for source in sources:
@@ -82,10 +91,9 @@ def run(
     _on_signal(stop)  # Spark has put its own handler in place
     try:
         complete = _work(engine, display, stop, hold, seconds)
-        stats = engine.stats()
     finally:
         display.close()
-        engine.shutdown()
+        stats = engine.shutdown()
         for number, handler in before.items():
             signal.signal(number, handler)
     typer.echo(

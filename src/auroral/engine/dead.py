@@ -26,8 +26,6 @@ class DeadLetters:
         self._durable = store.durable
         if self._position is not None:
             self._open()
-        else:
-            path.unlink(missing_ok=True)
 
     def commit(self, store: Store, change: Change, letters: Sequence[DeadLetter]) -> None:
         """Commit a change together with the letters that came with it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.engine.train import cut
-from auroral.errors import UsageError, closest, known
+from auroral.errors import AuroralError, RunError, StateError, UsageError, closest, known
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.network.check import CheckedNetwork
 from auroral.network.types import HIDDEN
@@ -42,7 +43,15 @@ class Outputs:
         self.require(output)
         if output in self._sinks:
             self._sinks[output].close()
-        sink.open(self._store.manifest.sink(output))
+        target = _target(sink)
+        saved = self._store.manifest.sink(output)
+        if saved is not None and saved["to"] != target:
+            raise StateError(
+                "SINK_CHANGED",
+                f"this state has delivered {output} to {saved['to']}, not to {target}",
+                hint="use the same sink, or another state directory",
+            )
+        sink.open(None if saved is None else saved["at"])
         self._sinks[output] = sink
 
     def deliver(self) -> int:
@@ -53,15 +62,15 @@ class Outputs:
             for sealed, table in self._batches(output):
                 change = Change(heads={(arc, consumer(output)): sealed})
                 if table.num_rows:
-                    position = sink.write(self._delivery(output, table))
-                    change.sinks = {output: position}
+                    position = self._written(output, sink, table)
+                    change.sinks = {output: {"to": _target(sink), "at": position}}
                     change.counts = {(output, "out"): table.num_rows}
                     delivered += table.num_rows
                 self._store.commit(change)
         return delivered
 
     def dequeue(self, output: str, limit: int | None = None) -> pa.Table:
-        """What came since the last call."""
+        """What came since the last call; whole steps, so perhaps some more than `limit`."""
         self.require(output)
         if output in self._sinks:
             raise UsageError("HAS_SINK", f"the output {output} is delivered to its sink already")
@@ -72,15 +81,15 @@ class Outputs:
             head = sealed
             if limit is not None and sum(p.num_rows for p in parts) >= limit:
                 break
-        rows = sum(part.num_rows for part in parts)
-        if head is not None:
-            counts = {(output, "out"): rows}
-            key = (self._arcs[output], consumer(output))
-            self._store.commit(Change(heads={key: head}, counts=counts))
         schema = self._schemas[output]
         visible = [_visible(part).cast(schema) for part in parts if part.num_rows]
+        table = pa.concat_tables(visible) if visible else schema.empty_table()
+        if head is not None:
+            key = (self._arcs[output], consumer(output))
+            counts = {(output, "out"): table.num_rows}
+            self._store.commit(Change(heads={key: head}, counts=counts))
         self._note_lag(output, parts)
-        return pa.concat_tables(visible) if visible else schema.empty_table()
+        return table
 
     def compact(self) -> None:
         """Merge small segments of outputs that nobody has read for a while."""
@@ -125,6 +134,15 @@ class Outputs:
             tables = [cut(self._store.table(s), head, sealed) for s in group if s.file]
             yield sealed, in_order(pa.concat_tables(tables)) if tables else _NOTHING
 
+    def _written(self, output: str, sink: Sink, table: pa.Table) -> Any:
+        try:
+            return sink.write(self._delivery(output, table))
+        except AuroralError as error:
+            raise error.at(f"output {output}") from error
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise RunError("SINK_FAILED", reason, where=f"output {output}") from error
+
     def _delivery(self, output: str, table: pa.Table) -> Delivery:
         self._note_lag(output, [table])
         visible = _visible(table).cast(self._schemas[output])
@@ -143,6 +161,12 @@ _NOTHING = pa.table({"_seq": pa.array([], pa.int64()), "_ts": pa.array([], pa.in
 def consumer(output: str) -> str:
     """The name of an output among the consumers of a log."""
     return f"output {output}"
+
+
+def _target(sink: Sink) -> str:
+    """What a position in a sink is a position of."""
+    path = getattr(sink, "path", None)
+    return type(sink).__name__ if path is None else os.path.abspath(path)
 
 
 def _visible(table: pa.Table) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -95,12 +96,14 @@ class Engine:
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
         self.require_executable()
-        self.spark = self._given_spark or start_session(self._master)
-        self._step_session = step_session(self.spark)
-        self._checked = self.network.check(spark_resolver(self._step_session))
-        cores = self.spark.sparkContext.defaultParallelism
-        self._store = Store(self._state, cores=min(cores, 8), fault=self._fault)
+        self._store = Store(self._state, cores=min(os.cpu_count() or 2, 8), fault=self._fault)
         try:
+            if self._store.durable:
+                # Before Spark starts: a wrong directory should be told at once.
+                self._store.bind_network({**self.network.document(), "sinks": self._bound()})
+            self.spark = self._given_spark or start_session(self._master)
+            self._step_session = step_session(self.spark)
+            self._checked = self.network.check(spark_resolver(self._step_session))
             self._open()
         except BaseException:
             self._store.close()
@@ -122,6 +125,10 @@ class Engine:
             self.shutdown()
             raise
 
+    def _bound(self) -> dict[str, str]:
+        """Arcs that are delivered only because they were given a sink: part of what runs."""
+        return {name: "bound" for name in self._sinks if name not in self.network.outputs}
+
     def require_executable(self) -> None:
         """Refuse what can be declared but not run yet, by name."""
         for name, box in self.network.boxes.items():
@@ -136,8 +143,6 @@ class Engine:
 
     def _open(self) -> None:
         store = self._store
-        if store.durable:
-            store.bind_network(self.network.document())
         dead_path = self._dead_path or store.directory / "dead-letters.jsonl"
         self._dead = DeadLetters(dead_path, store)
         self._plane = ProgressPlane(self._checked, store.manifest.progress())
@@ -178,10 +183,13 @@ class Engine:
             heartbeats=self._plane.has_heartbeats and self._clock == "wall",
         )
 
-    def shutdown(self) -> None:
-        """Stop after the step under way; what is not processed stays for the next start."""
+    def shutdown(self) -> dict[str, Any]:
+        """Stop after the step under way; what is not processed stays for the next start.
+
+        Returns the statistics as they are at the end.
+        """
         if not self._started:
-            return
+            return {}
         for reader in self._readers:
             reader.stop()
         self._loop.stop()
@@ -193,6 +201,7 @@ class Engine:
             stack.callback(self._ingest.close)
             if self._loop.failure is None:
                 stack.callback(self._ingest.seal)
+            return self._statistics()
 
     def __enter__(self) -> Engine:
         return self.start()
@@ -268,6 +277,8 @@ class Engine:
     def idle(self) -> bool:
         """Whether all sources have ended and everything is processed and delivered."""
         self._require_running()
+        for reader in self._readers:
+            reader.require_alive()
         reading = any(reader.query.isActive for reader in self._readers)
         return not reading and self._loop.reached(None)
 
@@ -313,6 +324,9 @@ class Engine:
     def stats(self) -> dict[str, Any]:
         """Tuples in and out, steps, times, queues, dead letters and progress."""
         self._require_running()
+        return self._statistics()
+
+    def _statistics(self) -> dict[str, Any]:
         return statistics(
             self._checked,
             self._store,

@@ -8,8 +8,10 @@ sees every moment before `next_moment` either in a segment or waiting.
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,9 +106,9 @@ class Ingest:
         """
         reader = self._reader(stream)
         chunk = reader.read(rows)
-        with self._lock:
+        with self._all_or_nothing():
             if position is not None:
-                if self._store.manifest.source(stream) == position:
+                if self._store.manifest.source(stream) == json.loads(json.dumps(position)):
                     return 0
                 self._commit(self._placed({stream: chunk}), {stream: position}, chunk.dead)
             elif chunk.dead or chunk.punctuations or chunk.count >= LARGE_ROWS:
@@ -118,7 +120,7 @@ class Ingest:
     def feed(self, parts: Sequence[Part], positions: Mapping[str, Any]) -> int:
         """Take what sources gave, with their positions; returns the accepted rows."""
         dead = [letter for part in parts for letter in part.chunk.dead]
-        with self._lock:
+        with self._all_or_nothing():
             base = self.next_moment
             fresh: list[Fresh] = self._sealed()
             count = sum(part.chunk.count for part in parts)
@@ -134,7 +136,7 @@ class Ingest:
 
     def tick(self) -> None:
         """Let the clock pass although nothing arrives: a moment of its own."""
-        with self._lock:
+        with self._all_or_nothing():
             fresh = self._sealed()
             moment = np.array([self.next_moment])
             self._clock.append((moment, np.array([self._now_us()])))
@@ -143,7 +145,7 @@ class Ingest:
 
     def end(self) -> int:
         """The moment after everything; nothing can be taken any more."""
-        with self._lock:
+        with self._all_or_nothing():
             self.seal()
             moment = self.next_moment
             self.next_moment += 1
@@ -158,9 +160,19 @@ class Ingest:
         Takes the lock only if something waits, so that a busy producer does not hold up steps.
         """
         if self._waiting or self._clock:
-            with self._lock:
+            with self._all_or_nothing():
                 if self._waiting or self._clock:
                     self._commit([*self._sealed(), *self._clock_segment()], {}, ())
+        return self._complete
+
+    @property
+    def ready(self) -> bool:
+        """Whether something waits to be sealed."""
+        return bool(self._waiting or self._clock)
+
+    @property
+    def complete(self) -> int:
+        """The moment before which every tuple is in a segment."""
         return self._complete
 
     @property
@@ -174,6 +186,18 @@ class Ingest:
             self._journal.close()
 
     # ── inside; the lock is held ──
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Hold the lock; if something fails, what waited waits again and no moment is spent."""
+        with self._lock:
+            waiting = {stream: list(held) for stream, held in self._waiting.items()}
+            before = (waiting, list(self._clock), self.next_moment, self._complete)
+            try:
+                yield
+            except BaseException:
+                self._waiting, self._clock, self.next_moment, self._complete = before
+                raise
 
     def _reader(self, stream: str) -> RowReader:
         if stream not in self._readers:

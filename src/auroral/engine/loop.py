@@ -110,7 +110,19 @@ class Loop:
         return self._stepper.done_before() >= moment and self._outputs.delivered
 
     def work(self) -> bool:
-        """One round: form trains, run steps, deliver; False if there was nothing to do."""
+        """One round: form trains, run steps, deliver; False if there was nothing to do.
+
+        After a failure there are no more rounds: only a restart knows what is true.
+        """
+        if self.failure:
+            raise self.failure
+        try:
+            return self._round()
+        except AuroralError as error:
+            self.failure = error
+            raise
+
+    def _round(self) -> bool:
         with self.busy:
             fed = not self._background and self._pull()
             complete = self._ingest.seal()
@@ -142,8 +154,8 @@ class Loop:
         while not self._stopping.is_set():
             if not self.work():
                 with self._changed:
-                    pending = self._stepper.done_before() < self._ingest.next_moment
-                    if not pending and not self._stopping.is_set():
+                    behind = self._stepper.done_before() < self._ingest.complete
+                    if not behind and not self._ingest.ready and not self._stopping.is_set():
                         self._changed.wait(_HEARTBEAT_S if self._heartbeats else _IDLE_S)
 
     def _feed(self) -> None:

@@ -95,7 +95,7 @@ class Stepper:
         superbox = train.superbox
         files = train_files(self._store, train, self._cuts)
         rows = sum(file.rows for held in files.values() for file in held)
-        result = self._spark(train, files, rows) if superbox.boxes and rows else StepResult()
+        result = self._spark(train, files) if superbox.boxes and rows else StepResult()
         fresh = [
             Fresh(arc, table, train.last) for arc, table in result.tables.items() if table.num_rows
         ]
@@ -104,6 +104,8 @@ class Stepper:
             for arc, path in result.written.items()
             for segment in self._store.adopt(arc, path, train.last)
         ]
+        made = sum(table.num_rows for table in result.tables.values())
+        self._learn(superbox, made + sum(segment.rows for segment in written), rows)
         self._advance(train)
         self._store.fault("computed")
         change = Change(
@@ -119,7 +121,7 @@ class Stepper:
         for path in self._cuts.iterdir():
             path.unlink()
 
-    def _spark(self, train: Train, files: dict[str, list[TrainFile]], rows: int) -> StepResult:
+    def _spark(self, train: Train, files: dict[str, list[TrainFile]]) -> StepResult:
         through_driver = self._expected_bytes(train, files) <= self._driver_bytes
         try:
             result = self._runner.run(train.superbox, files, through_driver=through_driver)
@@ -128,11 +130,13 @@ class Stepper:
             if not through_driver or "maxResultSize" not in str(error):
                 raise
             result = self._runner.run(train.superbox, files, through_driver=False)
-        made = sum(table.num_rows for table in result.tables.values())
-        if result.tables:
-            before = self._yield.get(train.superbox.name, made / rows)
-            self._yield[train.superbox.name] = 0.5 * before + 0.5 * made / rows
         return result
+
+    def _learn(self, superbox: Superbox, made: int, rows: int) -> None:
+        """Remember how many tuples come out for each that goes in."""
+        if rows:
+            before = self._yield.get(superbox.name, made / rows)
+            self._yield[superbox.name] = 0.5 * before + 0.5 * made / rows
 
     def _expected_bytes(self, train: Train, files: dict[str, list[TrainFile]]) -> float:
         """How large the result will be, if boxes make as many tuples as they did before."""

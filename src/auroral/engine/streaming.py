@@ -79,12 +79,13 @@ class StreamReader:
         """Wait until everything the source has now is in the log."""
         if self.query.isActive:
             self.query.processAllAvailable()
-        self._require_alive()
+        self.require_alive()
 
     def stop(self) -> None:
         self.query.stop()
 
-    def _require_alive(self) -> None:
+    def require_alive(self) -> None:
+        """Raise what ended the query, if it failed."""
         if self._error:
             raise self._error
         failure = self.query.exception()

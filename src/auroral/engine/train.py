@@ -42,7 +42,7 @@ def next_train(
         return None
     waiting = {source: store.segments(source, head) for source in superbox.sources}
     last = upto
-    if last is None:
+    if last is None or last <= head:
         every = [segment for held in waiting.values() for segment in held]
         last = train_end(every, head, complete, limit)
     chosen = {source: tuple(s for s in held if s.first < last) for source, held in waiting.items()}

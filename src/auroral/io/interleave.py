@@ -89,15 +89,28 @@ class Interleaver:
     @property
     def offset(self) -> Any:
         """Where to `seek` to go on after the trains taken so far; JSON."""
-        return {"turn": self._turn, "sources": [head.offset for head in self._heads]}
+        order = [head.source.stream for head in self._heads]
+        return {
+            "turn": self._turn,
+            "order": order,
+            "sources": {head.source.stream: head.offset for head in self._heads},
+        }
 
     def seek(self, offset: Any) -> None:
         """Put every source, and whose turn it is, where a run before had come to."""
+        order = [head.source.stream for head in self._heads]
+        if order != offset["order"]:
+            raise UsageError(
+                "SOURCE_CHANGED",
+                f"the run before read {', '.join(offset['order'])}, in this order;"
+                f" now {', '.join(order)}",
+                hint="give the same inputs in the same order, or use another state directory",
+            )
         self._turn = offset["turn"]
-        for head, place in zip(self._heads, offset["sources"], strict=True):
-            head.offset = place
-            if place is not None:
-                head.source.seek(place)
+        for head in self._heads:
+            head.offset = offset["sources"][head.source.stream]
+            if head.offset is not None:
+                head.source.seek(head.offset)
 
     def close(self) -> None:
         for head in self._heads:

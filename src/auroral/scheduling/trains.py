@@ -27,9 +27,14 @@ def train_end(waiting: Sequence[Run], head: int, complete: int, limit: int) -> i
     Ends where segments end if it can, so that files need not be cut; every moment brings one
     tuple at most, so a cut at head + limit is never too long.
     """
+    held: dict[int, int] = {complete: 0}
+    for run in waiting:
+        if run.last >= head:
+            held[run.sealed] = held.get(run.sealed, 0) + run.rows
     end = head
-    for border in sorted({run.sealed for run in waiting if run.sealed > head} | {complete}):
-        rows = sum(run.rows for run in waiting if run.last >= head and run.sealed <= border)
+    rows = 0
+    for border in sorted(held):
+        rows += held[border]
         if rows > limit:
             break
         end = border

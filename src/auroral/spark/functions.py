@@ -42,6 +42,8 @@ def call(
     target = how.udf if isinstance(how.udf, str) else how.load()
     apply = _applier(target, returns.arrow(), str(directory) if directory else None)
     result = arrow_udf(apply, f"struct<value:{returns},error:string>")  # type: ignore[call-overload]
+    # Or Spark would evaluate it once for the filter and once more for the result.
+    result = result.asNondeterministic()
     belongs = F.expr(lane.condition_sql())
     columns = [F.col(lane.columns[name]) for name in arguments]
     both = Type("struct", children=(Field("value", returns), Field("error", _STRING)))

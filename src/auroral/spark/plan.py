@@ -70,6 +70,21 @@ class Plan:
             found += [(box, r, t) for r, t in zip(reasons, texts, strict=True)]
         return found
 
+    def count_frame(self) -> tuple[DataFrame, list[Rows]]:
+        """One row with the number of tuples of each terminal lane."""
+        strands = [strand for held in self.strands.values() for strand in held]
+        counts = [
+            f"count_if({self._mark_sql(s)})" if self.bits > 1 else "count(1)" for s in strands
+        ]
+        return self.data.selectExpr(*counts), [strand.rows for strand in strands]
+
+    def _mark_sql(self, strand: Strand) -> str:
+        return f"(_mask{strand.bit // _BITS} & {1 << strand.bit % _BITS}L) != 0"
+
+    def failed_frame(self) -> DataFrame:
+        """The rows on which some Python function failed."""
+        return self.data.where(" OR ".join(self._mark_sql(s) for _, s in self.failures))
+
     def arc_frame(self, arc: str) -> DataFrame:
         """The tuples of one terminal arc as a DataFrame, for Spark to write."""
         schema = self.schemas[arc]
@@ -78,8 +93,7 @@ class Plan:
         for strand in self.strands[arc]:
             rows = self.data
             if self.bits > 1:
-                mask, bit = f"_mask{strand.bit // _BITS}", 1 << strand.bit % _BITS
-                rows = rows.where(f"({mask} & {bit}L) != 0")
+                rows = rows.where(self._mark_sql(strand))
             names = zip(strand.columns, schema.names, strict=True)
             sub = [F.expr(f"X'{strand.rank.hex()}'").alias("_sub")] if ranked else []
             fields = [F.col(column).alias(name) for column, name in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from auroral.errors import RunError
 from auroral.network.check import CheckedNetwork
@@ -83,9 +84,9 @@ class Runner:
         try:
             if through_driver:
                 self._collect(compiled.plan, rows, result)
-                self._require_all_read(compiled.plan, rows, superbox)
+                self._require_all_read(compiled.plan.data, rows, superbox)
             else:
-                self._write(compiled.plan, result)
+                self._write(compiled.plan, rows, superbox, result)
         except (PySparkException, Py4JError, pa.ArrowException) as error:
             raise RunError("SPARK_FAILED", _first_line(error), where=superbox.name) from error
         return result
@@ -123,7 +124,9 @@ class Runner:
         compiled.plan.data._jdf.queryExecution().toRdd()
         self._plans[key] = compiled
         if len(self._plans) > _MOST_PLANS:
-            self._plans.popitem(last=False)
+            _, old = self._plans.popitem(last=False)
+            if old.slots:
+                shutil.rmtree(old.slots.directory, ignore_errors=True)
         return compiled
 
     def _collect(self, plan: Plan, rows: Mapping[str, int], result: StepResult) -> None:
@@ -131,10 +134,12 @@ class Runner:
         result.tables, lanes = plan.split(table)
         result.failed = plan.failed(table)
         known = {(source, ()): count for source, count in rows.items()} | lanes
-        inner = plan.counting.totals({**known, **self._observed(plan)})
+        inner = plan.counting.totals({**known, **self._observed(plan, plan.data)})
         result.counts = {**inner, **{arc: t.num_rows for arc, t in result.tables.items()}}
 
-    def _write(self, plan: Plan, result: StepResult) -> None:
+    def _write(
+        self, plan: Plan, rows: Mapping[str, int], superbox: Superbox, result: StepResult
+    ) -> None:
         for arc in plan.strands:
             self._numbered += 1
             target = self._directory / f"written-{self._numbered}"
@@ -144,11 +149,20 @@ class Runner:
             writer = frame.write.option("maxRecordsPerFile", per_file)
             writer.option("compression", "uncompressed").parquet(str(target))
             result.written[arc] = target
+        # What the driver path learns on the way: how many were read and counted, what failed.
+        counted, lanes = plan.count_frame()
+        (counts,) = counted.toArrow().to_pylist()
+        self._require_all_read(counted, rows, superbox)
+        known: dict[Rows, int] = {(source, ()): count for source, count in rows.items()}
+        known |= dict(zip(lanes, counts.values(), strict=True))
+        result.counts = plan.counting.totals({**known, **self._observed(plan, counted)})
+        if plan.failures:
+            result.failed = plan.failed(plan.failed_frame().toArrow())
 
-    def _observed(self, plan: Plan) -> dict[Rows, int]:
+    def _observed(self, plan: Plan, run: DataFrame) -> dict[Rows, int]:
         if not plan.counting.observed:
             return {}
-        metrics = plan.data._jdf.queryExecution().observedMetrics()
+        metrics = run._jdf.queryExecution().observedMetrics()
         found: dict[Rows, int] = {}
         for source, counted in plan.counting.observed.items():
             name = metric_name(source)
@@ -157,12 +171,14 @@ class Runner:
                 found |= {rows: int(row.getLong(n)) for n, rows in enumerate(counted)}
         return found
 
-    def _require_all_read(self, plan: Plan, rows: Mapping[str, int], superbox: Superbox) -> None:
+    def _require_all_read(
+        self, run: DataFrame, rows: Mapping[str, int], superbox: Superbox
+    ) -> None:
         """Spark must have read as many tuples as the manifest says there are.
 
         Unless it found out that it need not read a source at all.
         """
-        leaves = plan.data._jdf.queryExecution().executedPlan().collectLeaves()
+        leaves = run._jdf.queryExecution().executedPlan().collectLeaves()
         scans = [leaves.apply(n) for n in range(leaves.size())]
         if len(scans) != len(rows) or any("Scan parquet" not in s.nodeName() for s in scans):
             return

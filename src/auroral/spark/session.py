@@ -30,6 +30,7 @@ STEP_SETTINGS = {
     "spark.sql.execution.arrow.pyspark.selfDestruct.enabled": "false",
     "spark.sql.parquet.enableVectorizedReader": "true",
     "spark.sql.caseSensitive": "false",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
 

@@ -7,6 +7,8 @@ never acknowledged and is cut off.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import struct
 import zlib
 from collections.abc import Iterator
@@ -36,11 +38,18 @@ class Journal:
         with disk_errors(self.path):
             if self._file is None:
                 self._file = self.path.open("ab")
-            self._file.write(head + name + body.to_pybytes())
-            self._file.flush()
+            whole = self._file.tell()
+            try:
+                self._file.write(head + name + body.to_pybytes())
+                self._file.flush()
+            except OSError:
+                # A torn entry would hide every later one.
+                self.close()
+                os.truncate(self.path, whole)
+                raise
 
     def entries(self, schemas: dict[str, pa.Schema]) -> Iterator[tuple[str, int, pa.RecordBatch]]:
-        """Every whole entry, in order."""
+        """Every whole entry, in order; once all are read, a torn last one is cut off."""
         if not self.path.exists():
             return
         data = self.path.read_bytes()
@@ -54,6 +63,8 @@ class Journal:
             name = data[at + _HEAD.size : start].decode()
             yield name, first, pa.ipc.read_record_batch(pa.py_buffer(body), schemas[name])
             at = start + length
+        if at < len(data):
+            os.truncate(self.path, at)
 
     def clear(self) -> None:
         """Forget everything: it is in segments now."""
@@ -62,6 +73,7 @@ class Journal:
             self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        if self._file:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file:
+            with contextlib.suppress(OSError):
+                file.close()

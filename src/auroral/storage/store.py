@@ -204,9 +204,19 @@ class Store:
             if segment.first >= moment:
                 total += segment.rows
             elif segment.file:
-                moments = self.table(segment, ["_seq"])["_seq"].to_numpy()
+                try:
+                    moments = self.table(segment, ["_seq"])["_seq"].to_numpy()
+                except StateError:
+                    if self._holds(segment):
+                        raise
+                    continue
                 total += int((moments >= moment).sum())
         return total
+
+    def _holds(self, segment: Segment) -> bool:
+        """Whether a segment is still there; another thread may have retired it just now."""
+        with self.lock:
+            return segment in self._logs.get(segment.log, ())
 
     # ── writing ──
 
@@ -347,7 +357,12 @@ class Store:
         merged = 0
         for run in runs:
             # Steps in which no moment could repeat have no `_sub`.
-            tables = [self.table(segment) for segment in run]
+            try:
+                tables = [self.table(segment) for segment in run]
+            except StateError:
+                if all(self._holds(segment) for segment in run):
+                    raise
+                continue
             table = pa.concat_tables(tables, promote_options="default")
             moments = table["_seq"].to_numpy()
             if not np.all(moments[1:] >= moments[:-1]):
@@ -361,6 +376,8 @@ class Store:
                 if all(old in current for old in run):
                     self._replace(log_name, run, [segment])
                     merged += len(run) - 1
+                else:
+                    self.path_of(segment).unlink(missing_ok=True)
         return merged
 
     def _replace(self, log_name: str, old: Sequence[Segment], new: Sequence[Segment]) -> None:

@@ -22,6 +22,7 @@ class CsvSink:
     """A header row, then a line per row; positions are byte offsets."""
 
     def __init__(self, path: str | Path, schema: Schema, *, durable: bool = False):
+        self.path = str(path)
         self._file = AppendFile(path, durable=durable)
         names = csv_fields(pa.array(schema.names, pa.string())).to_pylist()
         self._header = (",".join(names) + "\n").encode()

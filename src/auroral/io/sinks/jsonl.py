@@ -19,6 +19,7 @@ class JsonlSink:
     """A line per row; positions are byte offsets."""
 
     def __init__(self, path: str | Path, *, durable: bool = False):
+        self.path = str(path)
         self._file = AppendFile(path, durable=durable)
 
     def open(self, position: Any | None) -> None:
