@@ -1,8 +1,9 @@
 """Segment logs, cursors, retention, compaction and the manifest."""
 
+from auroral.storage.change import Change, Fresh
 from auroral.storage.journal import Journal
 from auroral.storage.manifest import Manifest
 from auroral.storage.segment import Segment
-from auroral.storage.store import Change, Fresh, Store, opened
+from auroral.storage.store import Store, opened
 
 __all__ = ["Change", "Fresh", "Journal", "Manifest", "Segment", "Store", "opened"]

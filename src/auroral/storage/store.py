@@ -16,7 +16,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from auroral.errors import StateError
 from auroral.storage.cache import TableCache
+from auroral.storage.change import Change, Fresh, difference
 from auroral.storage.compaction import runs_to_merge
 from auroral.storage.lock import DirectoryLock
 from auroral.storage.manifest import FORMAT, Manifest
@@ -44,32 +45,6 @@ from auroral.storage.segment import (
 SPLIT_ROWS = 100_000
 """Larger batches are written as several files at once, one per core, to be read so too."""
 _CACHE_BYTES = 256 << 20
-
-
-@dataclass(frozen=True)
-class Fresh:
-    """New tuples of a log, not yet written: hidden columns first, in order of arrival."""
-
-    log: str
-    table: pa.Table
-    sealed: int
-    punctuations: tuple[tuple[int, Any, tuple[Any, ...]], ...] = ()
-
-
-@dataclass
-class Change:
-    """What one transaction makes true."""
-
-    fresh: Sequence[Fresh] = ()
-    written: Sequence[Segment] = ()
-    next_moment: int | None = None
-    heads: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    progress: Mapping[str, Any] = field(default_factory=dict)
-    sources: Mapping[str, Any] = field(default_factory=dict)
-    sinks: Mapping[str, Any] = field(default_factory=dict)
-    counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    meta: Mapping[str, str] = field(default_factory=dict)
-    finished_step: int | None = None
 
 
 class Store:
@@ -170,7 +145,7 @@ class Store:
             other = json.loads(found)
             raise StateError(
                 "STATE_OF_OTHER_NETWORK",
-                f"the state directory belongs to {_difference(other, document)}",
+                f"the state directory belongs to {difference(other, document)}",
                 where=str(self.directory),
                 hint="use the network it was made with, or another directory",
             )
@@ -295,29 +270,41 @@ class Store:
     def commit(self, change: Change) -> None:
         """Write new tuples, then make everything of a change true in one transaction."""
         written = [*change.written, *(self.write(change.fresh) if change.fresh else ())]
-        self.fault("written")
         with self.lock:
-            with self.manifest.transaction():
-                registered = [replace(s, id=self.manifest.add_segment(s)) for s in written]
-                for (log, consumer), head in change.heads.items():
-                    self.manifest.set_cursor(log, consumer, head, head)
-                for name, state in change.progress.items():
-                    self.manifest.set_progress(name, state)
-                for stream, position in change.sources.items():
-                    self.manifest.set_source(stream, position)
-                for output, position in change.sinks.items():
-                    self.manifest.set_sink(output, position)
-                for (entity, name), more in change.counts.items():
-                    self.manifest.count(entity, name, more)
-                for key, value in change.meta.items():
-                    self.manifest.set_meta(key, value)
-                if change.next_moment is not None:
-                    self.manifest.set_meta("next_moment", str(change.next_moment))
-                if change.finished_step is not None:
-                    self.manifest.remove_step(change.finished_step)
-                self.fault("before-commit")
+            try:
+                self.fault("written")
+                registered = self._register(change, written)
+            except Exception:
+                # Nothing of it is true, so its files are nobody's.
+                for segment in written:
+                    if segment.file:
+                        self._cache.drop(segment.file)
+                        self.path_of(segment).unlink(missing_ok=True)
+                raise
             self._apply(change, registered)
         self.fault("committed")
+
+    def _register(self, change: Change, written: Sequence[Segment]) -> list[Segment]:
+        with self.manifest.transaction():
+            registered = [replace(s, id=self.manifest.add_segment(s)) for s in written]
+            for (log, consumer), head in change.heads.items():
+                self.manifest.set_cursor(log, consumer, head, head)
+            for name, state in change.progress.items():
+                self.manifest.set_progress(name, state)
+            for stream, position in change.sources.items():
+                self.manifest.set_source(stream, position)
+            for output, position in change.sinks.items():
+                self.manifest.set_sink(output, position)
+            for (entity, name), more in change.counts.items():
+                self.manifest.count(entity, name, more)
+            for key, value in change.meta.items():
+                self.manifest.set_meta(key, value)
+            if change.next_moment is not None:
+                self.manifest.set_meta("next_moment", str(change.next_moment))
+            if change.finished_step is not None:
+                self.manifest.remove_step(change.finished_step)
+            self.fault("before-commit")
+        return registered
 
     def _apply(self, change: Change, registered: Sequence[Segment]) -> None:
         for segment in registered:
@@ -391,17 +378,6 @@ class Store:
             if segment.file:
                 self._cache.drop(segment.file)
                 self.path_of(segment).unlink(missing_ok=True)
-
-
-def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    if found.get("network") != wanted.get("network"):
-        return f"the network {found.get('network')}, not {wanted.get('network')}"
-    changed = []
-    for section in sorted({*found, *wanted} - {"network"}):
-        before, after = found.get(section, {}), wanted.get(section, {})
-        names = {*before, *after} if isinstance(before, dict) and isinstance(after, dict) else set()
-        changed += [f"{section}.{n}" for n in sorted(names) if before.get(n) != after.get(n)]
-    return f"another version of {found.get('network')}: {', '.join(changed)} differ"
 
 
 @contextmanager
