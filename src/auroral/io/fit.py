@@ -9,6 +9,8 @@ import pyarrow.compute as pc
 from pyarrow import types as at
 
 from auroral.errors import UsageError, closest, known
+from auroral.io.text import Parsed
+from auroral.io.values import Column
 from auroral.network.types import Field, Schema, Type
 
 EXTRA = ("_at", "_punctuation")
@@ -45,8 +47,11 @@ def misplaced(found: Sequence[str], schema: Schema, places: dict[str, int]) -> s
     return "; ".join(problems) or None
 
 
-def fit_columns(table: pa.Table, schema: Schema) -> list[pa.ChunkedArray]:
-    """The schema's columns in order; zero-copy where the types already match."""
+def fit_columns(table: pa.Table, schema: Schema) -> list[Parsed]:
+    """The schema's columns in order, each with the rows that do not fit and why.
+
+    Zero-copy where the types already match; an error where a type cannot fit at all.
+    """
     names = table.column_names
     places = match_columns(names, schema)
     problem = misplaced(names, schema, places)
@@ -60,11 +65,11 @@ def fit_columns(table: pa.Table, schema: Schema) -> list[pa.ChunkedArray]:
     return [fit(table.column(places[field.name]), field) for field in schema]
 
 
-def fit(column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
-    """The column in the field's type; an error if a value or the type would suffer."""
+def fit(column: pa.ChunkedArray, field: Field) -> Parsed:
+    """The column in the field's type, and why some of its values do not fit."""
     due = field.type.arrow()
     if column.type == due:
-        return column
+        return column, {}
     if at.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     why = ""
@@ -72,9 +77,11 @@ def fit(column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
         try:
             found = column.cast(due)
             if not (at.is_float32(due) and at.is_float64(column.type)) or _same(found, column):
-                return found
+                return found, {}
             why = "some values are not exact in 32 bits"
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        except pa.ArrowInvalid:
+            return Column(field.type).read(column.to_pylist())
+        except pa.ArrowNotImplementedError as error:
             why = str(error)
     raise UsageError(
         "BAD_BATCH",

@@ -76,11 +76,12 @@ class RowReader:
         if table.schema.equals(self.assembler.arrow):
             return Chunk.of_tuples(table, base=base, skip=skip)
         try:
-            columns = fit_columns(table, self.schema)
+            fitted = fit_columns(table, self.schema)
         except UsageError as error:
             raise error.at(self.assembler.stream) from None
         places = match_columns(table.column_names, self.schema)
-        records = Records(table.num_rows, columns)
+        columns, wrong = [column for column, _ in fitted], [why for _, why in fitted]
+        records = Records(table.num_rows, columns, wrong)
         if "_at" in places:
             records.at = self._seconds(table.column(places["_at"]))
         if "_punctuation" in places:
