@@ -6,13 +6,13 @@ import auroral.boxes  # noqa: F401  (makes the boxes known)
 from auroral.boxes.function import function
 from auroral.boxes.order import Order
 from auroral.boxes.window import Window
+from auroral.continuous.expansion import query_schemas
 from auroral.errors import AuroralError, NetworkError, RunError, StateError, UsageError
 from auroral.network import check
 from auroral.network.network import Network
 from auroral.network.types import Schema, Type
 from auroral.progress.declaration import Delayed, Ordered, Progress, Punctuated
 from auroral.qos.graphs import QoS
-from auroral.sql.queries import query_schema
 
 if TYPE_CHECKING:
     from auroral.engine import Engine
@@ -29,7 +29,7 @@ def _ask_spark(text: str, schema: Schema) -> Type:
 
 
 check.fallback_resolver = _ask_spark
-check.query_checker = query_schema
+check.query_checker = query_schemas
 
 __all__ = [
     "AuroralError",

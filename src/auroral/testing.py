@@ -37,12 +37,19 @@ class Results(dict[str, list[dict[str, Any]]]):
         return self.reference.collected(arc)
 
 
-def run(network: Network, inputs: Mapping[str, Rows], *, hold: bool = False) -> Results:
+def run(
+    network: Network,
+    inputs: Mapping[str, Rows],
+    *,
+    tables: Mapping[str, Rows] | None = None,
+    hold: bool = False,
+) -> Results:
     """Run rows through a network as `auroral run` would, and return what comes out.
 
     Rows are dicts or tuples. They arrive by `_at` (seconds) if they carry it, else one of each
     input in turn; `punctuation(…)` makes a row that is a punctuation. With `hold` the input
-    counts as a prefix of an endless stream. Only expressions of the catalogue can be evaluated;
+    counts as a prefix of an endless stream: what is open stays silent. `tables` are the rows of
+    tables, which do not change. Only expressions of the catalogue can be evaluated;
     others raise NOT_IN_REFERENCE.
 
     >>> net = Network("border")
@@ -57,7 +64,7 @@ def run(network: Network, inputs: Mapping[str, Rows], *, hold: bool = False) -> 
     >>> out.dead_letters[0].reason
     "pos: expected int, found 'x'"
     """
-    reference = Reference(network)
+    reference = Reference(network, tables)
     interleaver = Interleaver(
         [ScriptedSource(network, name, rows) for name, rows in inputs.items()]
     )

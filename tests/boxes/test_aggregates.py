@@ -1,17 +1,14 @@
-"""The types of aggregates, and of what SELECTs and queries give."""
+"""The types of aggregates, and of what SELECTs give."""
 
 # ruff: noqa: E501  (a case a line)
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
 from auroral import NetworkError, Schema
 from auroral.network.types import Type
 from auroral.sql.aggregates import analyze_aggregate
-from auroral.sql.queries import query_schema
 from auroral.sql.statements import parameters_of, require_update, select_schema
 
 SCHEMA = Schema.parse(
@@ -206,58 +203,3 @@ def test_parameters(sql: str, found: tuple[str, ...]) -> None:
 def test_parameters_refused(sql: str) -> None:
     with pytest.raises(NetworkError, match=":name"):
         parameters_of(f"SELECT a FROM t WHERE a = {sql}")
-
-
-ARCS = {
-    "S": Schema.parse("ts timestamp, a int, b string"),
-    "T": Schema.parse("ts timestamp, a int, c double"),
-    "f.rest": Schema.parse("a int"),
-}
-
-
-@pytest.mark.parametrize(
-    ("sql", "schema"),
-    [
-        ("SELECT * FROM S", "ts timestamp, a int, b string"),
-        ("FROM S SELECT a WHERE b = 'x'", "a int"),
-        ("SELECT S.a, T.c FROM S [RANGE 1 min, WA ts], T [ROWS 5] WHERE S.a = T.a", "a int, c double"),
-        ("SELECT T.* FROM S, T", "ts timestamp, a int, c double"),
-        ("SELECT x.a FROM S AS x", "a int"),
-        ("SELECT b, count(*) AS n FROM S [SLIDE 1 min, RANGE 5 min] GROUP BY b", "b string, n bigint"),
-        ("SELECT S.b, max(a) AS m FROM S GROUP BY S.b", "b string, m int"),
-        ("SELECT a * 2 AS twice, 1 FROM f.rest", "twice int, column_2 int"),
-    ],
-)  # fmt: skip
-def test_query(sql: str, schema: str) -> None:
-    assert str(query_schema(sql, ARCS)) == schema
-
-
-@pytest.mark.parametrize(
-    ("sql", "code"),
-    [
-        ("SELECT x FROM S", "UNKNOWN_FIELD"),
-        ("SELECT a FROM U", "UNKNOWN_STREAM"),
-        ("SELECT U.* FROM S", "UNKNOWN_STREAM"),
-        ("SELECT a FROM S WHERE a", "TYPE_MISMATCH"),
-        ("SELECT a, count(*) FROM S", "NOT_AGGREGATED"),
-        ("SELECT a FROM S GROUP BY b", "NOT_AGGREGATED"),
-        ("SELECT b FROM S GROUP BY x", "UNKNOWN_FIELD"),
-        ("SELECT 1", "BAD_QUERY"),
-        ("UPDATE S SET a = 1", "BAD_QUERY"),
-        ("SELECT a FROM S [RANGE 1 min, HOP 2 min]", "BAD_WINDOW"),
-        ("SELECT a FROM", "SYNTAX_ERROR"),
-        ("", "BAD_STATEMENT"),
-    ],
-)
-def test_query_refused(sql: str, code: str) -> None:
-    with pytest.raises(NetworkError) as raised:
-        query_schema(sql, ARCS)
-    assert raised.value.code == code
-
-
-def test_every_error_is_one_line() -> None:
-    texts: list[Any] = ["SELECT\n(\nFROM", "a\n+\n", "'\n"]
-    for text in texts:
-        with pytest.raises(NetworkError) as raised:
-            query_schema(text, ARCS)
-        assert "\n" not in str(raised.value)

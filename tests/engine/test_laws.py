@@ -99,9 +99,9 @@ class Planes:
                 self.reference.push(stream, {"g": more, "n": value})
                 tuples[stream].append((self.moment, more, value))
             self.moment += 1
-        if times and self.plane.has_heartbeats:
+        if times and self.plane.uses_clock:
             moments, when = (np.array(column) for column in zip(*times, strict=True))
-            self.plane.tick(self.net.streams, moments, when)
+            self.plane.tick(moments, when)
         for stream, rows in tuples.items():
             table = pa.table(
                 {
@@ -111,10 +111,10 @@ class Planes:
                 }
             )
             self.plane.advance(stream, table, noted[stream])
-            self.plane.forget_before(stream, self.moment)
+            self.plane.forget_before(self.moment)
 
     def restart(self) -> None:
-        saved = {stream: self.plane.saved(stream) for stream in self.net.streams}
+        saved = self.plane.saved(self.moment)
         self.plane = ProgressPlane(self.checked, json.loads(json.dumps(saved)))
 
     def compare(self) -> None:
@@ -161,6 +161,7 @@ def test_the_plane_promises_what_the_reference_does(seed: int, kind: str) -> Non
     planes.reference.end()
     planes.compare()
     planes.restart()
+    planes.plane.end(planes.moment)
     planes.compare()
 
 

@@ -54,6 +54,8 @@ boxes:
   slim: {box: map, input: cars, keep: [vid, at]}
   some: {box: union, inputs: [lanes.slow, lanes.fast]}
   sorted: {box: bsort, input: cars, order: {on: at, slack: 2, by: [seg]}}
+  once: {box: dedup, input: cars, keys: [vid], order: {on: at}}
+  counted: {box: number, input: cars, as: nth}
   means:
     box: aggregate
     input: cars

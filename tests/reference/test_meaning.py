@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from auroral import AuroralError, Delayed, Network, Order, Ordered, Punctuated, function
+from auroral import AuroralError, Delayed, Network, Ordered, Punctuated, function
 from auroral.reference import Reference
 from auroral.testing import punctuation, run
 
@@ -231,8 +231,8 @@ def test_each_group_has_its_own_mark() -> None:
 def test_what_cannot_be_run_is_refused_by_name() -> None:
     net = Network("n")
     s = net.stream("s", schema="n int")
-    s.bsort(Order("n", slack=1), name="sorted")
-    with pytest.raises(AuroralError, match=r"BOX_NOT_EXECUTABLE.*box sorted"):
+    s.wait_for(s, "true", timeout=1, name="waits")
+    with pytest.raises(AuroralError, match=r"BOX_NOT_EXECUTABLE.*box waits"):
         run(net, {})
     asked = Network("n")
     asked.stream("s", schema="n int")

@@ -2,9 +2,11 @@
 
 from auroral.boxes.aggregate import Aggregate
 from auroral.boxes.bsort import BSort
+from auroral.boxes.dedup import Dedup
 from auroral.boxes.filter import Filter
 from auroral.boxes.join import Join
 from auroral.boxes.map import Map
+from auroral.boxes.number import Number
 from auroral.boxes.read import Read
 from auroral.boxes.resample import Resample
 from auroral.boxes.union import Union
@@ -14,9 +16,11 @@ from auroral.boxes.wait_for import WaitFor
 __all__ = [
     "Aggregate",
     "BSort",
+    "Dedup",
     "Filter",
     "Join",
     "Map",
+    "Number",
     "Read",
     "Resample",
     "Union",

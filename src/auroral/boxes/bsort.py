@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from auroral.boxes.order import Order
-from auroral.errors import NetworkError
 from auroral.network.box import OneInput, Scope, register
 from auroral.network.types import Schema
+from auroral.progress.lowwater import JointLowWater, Mark
+from auroral.progress.propagation import ArcProgress, only, relied_on
 
 
 @register
 class BSort(OneInput):
     """Keep slack + 1 tuples per group; when full the least leaves [1 §5.2.2.1].
 
-    With slack 2, 1 3 1 2 4 4 8 3 comes out as 1 1 2 3 4 3 … [1 Fig. 8].
+    With slack 2, 1 3 1 2 4 4 8 3 comes out as 1 1 2 3 4 3 … [1 Fig. 8]. NULL sorts first. Without
+    slack it keeps what punctuation has not passed yet, and what is below it is late [3 §5.5].
     """
 
     kind: ClassVar[str] = "bsort"
+    executable: ClassVar[bool] = True
+    stateful: ClassVar[bool] = True
 
     box: Literal["bsort"] = "bsort"
     order: Order
 
-    def model_post_init(self, _context: Any) -> None:
-        if self.order.slack is None:
-            raise NetworkError(
-                "BAD_ORDER",
-                "bsort keeps a buffer of slack + 1 tuples, but order has no slack",
-                where="key order",
-                hint="add slack to order",
-            )
-
     def ports(self, inputs: Sequence[Schema], _scope: Scope) -> dict[str, Schema]:
         self.order.type_in(inputs[0])
-        return {"": inputs[0]}
+        return {"": inputs[0]} | ({} if self.order.slack is not None else {"late": inputs[0]})
 
     def reads(self, inputs: Sequence[Schema], _scope: Scope) -> tuple[frozenset[str], ...]:
         return (frozenset(inputs[0].names),)
+
+    def progress(self, inputs: Sequence[ArcProgress], schemas: Sequence[Schema]) -> ArcProgress:
+        if self.order.slack is not None:
+            return {}
+        return only(inputs[0], schemas[0].field(self.order.on).name, self.order.by)
+
+    def relies_on(self, inputs: Sequence[ArcProgress]) -> tuple[Mark | JointLowWater, ...]:
+        return (relied_on(inputs[0], self.order.attribute, self.order.by),)

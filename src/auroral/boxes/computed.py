@@ -25,6 +25,7 @@ def computed_fields(
                 fields.append(Field(name, how.type(scope.directory)))
             else:
                 found = analyze_aggregate(how, schema, resolver=scope.resolver)
+                assert found.calls  # refuses what no kernel can compute
                 fields.append(Field(name, found.type))
     return fields
 

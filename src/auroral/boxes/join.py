@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import StrictStr
+from pydantic import Field as Limits
+from pydantic import StrictInt, StrictStr
 
 from auroral.boxes.order import Order
 from auroral.boxes.predicate import predicate, sided
-from auroral.boxes.window import Length, require_length
+from auroral.boxes.window import Length, in_marks, require_length
 from auroral.errors import NetworkError
 from auroral.network.box import ManyInputs, Scope, register, require_inputs
 from auroral.network.types import Field, Schema, Type
+from auroral.progress.lowwater import JointLowWater, Mark
+from auroral.progress.propagation import ArcProgress, paired, relied_on, renamed
+
+PositiveCount = Annotated[StrictInt, Limits(ge=1)]
 
 
 @register
@@ -20,10 +25,13 @@ class Join(ManyInputs):
     """Pair left and right tuples that satisfy `on` and lie within a band [1 §5.2.2.3, 3 §5.3].
 
     `within: s` means abs(left.on − right.on) <= s; `range: [r0, r1]` means
-    left.on − r0 <= right.on <= left.on + r1. A table side has no window.
+    left.on − r0 <= right.on <= left.on + r1; `rows: [n, m]` means that the earlier of the two
+    is among the latest n left (m right) tuples when the later arrives. A table side has no window.
     """
 
     kind: ClassVar[str] = "join"
+    executable: ClassVar[bool] = True
+    stateful: ClassVar[bool] = True
     takes_tables: ClassVar[bool] = True
 
     box: Literal["join"] = "join"
@@ -32,12 +40,16 @@ class Join(ManyInputs):
     right: Order | None = None
     within: Length | None = None
     range: tuple[Length, Length] | None = None
+    rows: tuple[PositiveCount, PositiveCount] | None = None
 
     def model_post_init(self, _context: Any) -> None:
         require_inputs(self, 2)
-        if self.within is not None and self.range is not None:
+        given = [key for key in ("within", "range", "rows") if getattr(self, key) is not None]
+        if len(given) > 1:
             raise NetworkError(
-                "BAD_PARAMETER", "a join takes within or range, not both", where="key range"
+                "BAD_PARAMETER",
+                f"a join takes one of within, range and rows, found {' and '.join(given)}",
+                where=f"key {given[1]}",
             )
 
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
@@ -55,20 +67,59 @@ class Join(ManyInputs):
             order.type_in(schema, key) if order else None
             for order, schema, key in ((self.left, left, "left"), (self.right, right, "right"))
         ]
-        if not any(tables):
+        if any(tables):
+            self._require_no_window(self.inputs[tables.index(True)])
+        elif self.rows is None:
             self._require_band(*types)
-        elif self.within is not None or self.range is not None:
-            raise NetworkError(
-                "BAD_PARAMETER",
-                f"a join with a table ({self.inputs[tables.index(True)]}) has no window",
-                where="key within" if self.within is not None else "key range",
-            )
         ports = {"": joined(left, right)}
+        if self.rows is not None:
+            return ports  # arrival numbers are never late
         ports |= {} if tables[0] else {"left_late": left}
         return ports | ({} if tables[1] else {"right_late": right})
 
     def reads(self, inputs: Sequence[Schema], _scope: Scope) -> tuple[frozenset[str], ...]:
         return tuple(frozenset(schema.names) for schema in inputs)
+
+    def lengths(self, on: Type) -> tuple[Any, Any]:
+        """How far right.on may lie below and above left.on, in the units of marks."""
+        before, after = self.range if self.range is not None else (self.within, self.within)
+        assert before is not None and after is not None
+        return in_marks(before, on), in_marks(after, on)
+
+    def progress(self, inputs: Sequence[ArcProgress], schemas: Sequence[Schema]) -> ArcProgress:
+        names = joined(*schemas).names
+        if self.has_table:
+            # Only one side can promise anything: the stream.
+            placed = zip(schemas[1].names, names[len(schemas[0]) :], strict=True)
+            right = renamed(inputs[1], {name: [as_] for name, as_ in placed})
+            return {**inputs[0], **right}
+        orders = (self.left, self.right)
+        if self.rows is not None or any(o is None or o.slack is not None for o in orders):
+            return {}
+        assert self.left is not None and self.right is not None
+        on = (schemas[0].field(self.left.on), schemas[1].field(self.right.on))
+        at = len(schemas[0]) + schemas[1].names.index(on[1].name)
+        before, after = self.lengths(on[0].type)
+        attributes, named = (on[0].name, on[1].name), (on[0].name, names[at])
+        return paired(inputs[0], inputs[1], attributes, named, before, after)
+
+    @property
+    def has_table(self) -> bool:
+        """Whether one input is a table: two streams need a window."""
+        return self.within is None and self.range is None and self.rows is None
+
+    def relies_on(self, inputs: Sequence[ArcProgress]) -> tuple[Mark | JointLowWater, ...]:
+        return tuple(
+            relied_on(progress, order.attribute if order else None, order.by if order else ())
+            for progress, order in zip(inputs, (self.left, self.right), strict=True)
+        )
+
+    def _require_no_window(self, table: str) -> None:
+        for key in ("within", "range", "rows"):
+            if getattr(self, key) is not None:
+                raise NetworkError(
+                    "BAD_PARAMETER", f"a join with a table ({table}) has no window", where=f"key {key}"
+                )
 
     def _require_band(self, left: Type | None, right: Type | None) -> None:
         if left is None or right is None:
@@ -80,7 +131,9 @@ class Join(ManyInputs):
         if self.within is not None:
             require_length("within", self.within, left, zero=True)
         elif self.range is None:
-            raise NetworkError("MISSING_KEY", "a join of two streams needs within or range")
+            raise NetworkError(
+                "MISSING_KEY", "a join of two streams needs within, range or rows"
+            )
         for at, length in enumerate(self.range or ()):
             require_length(f"range.{at}", length, left, zero=True)
 
@@ -109,4 +162,6 @@ def joined(left: Schema, right: Schema) -> Schema:
 
 
 def _family(of: Type) -> str:
+    if of.name == "decimal" and of.scale:
+        return f"decimal with {of.scale} places"
     return "number" if of.is_numeric else of.name

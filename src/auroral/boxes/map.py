@@ -12,7 +12,7 @@ from auroral.boxes.predicate import expression
 from auroral.errors import NetworkError
 from auroral.network.box import OneInput, Scope, at_key, register
 from auroral.network.types import Field, Schema
-from auroral.progress.propagation import ArcProgress, renamed
+from auroral.progress.propagation import ArcProgress, joint_of, renamed
 from auroral.sql.parser import parse
 from auroral.sql.syntax import Name
 
@@ -75,11 +75,14 @@ class Map(OneInput):
                 names.update(expression(computed, schema, scope, f"compute.{name}").fields)
         return (frozenset(names),)
 
-    def progress(self, inputs: Sequence[ArcProgress]) -> ArcProgress:
+    def progress(
+        self, inputs: Sequence[ArcProgress], _schemas: Sequence[Schema]
+    ) -> ArcProgress:
         copies: dict[str, list[str]] = {}
         computed = {name.lower() for name in self.compute}
         kept = {name.lower() for name in self.keep}
         attributes = {name for mark in inputs[0].items() for name in _names(*mark)}
+        attributes |= {name for pair in joint_of(inputs[0]) for name in pair}
         for name in attributes:
             if (self.keep == "*" and name.lower() not in computed) or name.lower() in kept:
                 copies.setdefault(name, []).append(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import Field, StrictInt, StrictStr
@@ -12,6 +13,18 @@ from auroral.network.declarations import Declaration
 from auroral.network.types import Schema, Type
 
 TUPLE_NUMBER = "tup#"
+_NO_GROUPS = ("array", "map", "struct")
+
+
+def require_groups(schema: Schema, names: Iterable[str]) -> None:
+    """Check that fields exist and have values that can be told apart and sorted."""
+    for name in names:
+        found = schema.field(name)
+        if found.type.name in _NO_GROUPS:
+            raise NetworkError(
+                "BAD_ORDER",
+                f"cannot group by {found.name}: expected a simple type, it is {found.type}",
+            )
 
 
 class Order(Declaration):
@@ -31,8 +44,7 @@ class Order(Declaration):
     def type_in(self, schema: Schema, key: str = "order", *, tuple_number: bool = False) -> Type:
         """The type of `on`; checks that it can be ordered and that the group fields exist."""
         with at_key(f"{key}.by"):
-            for name in self.by:
-                schema.field(name)
+            require_groups(schema, self.by)
         with at_key(f"{key}.on"):
             if self.on == TUPLE_NUMBER:
                 if not tuple_number:
@@ -50,3 +62,8 @@ class Order(Declaration):
     def attributes(self, schema: Schema) -> frozenset[str]:
         names = self.by if self.on == TUPLE_NUMBER else (self.on, *self.by)
         return frozenset(schema.field(name).name for name in names)
+
+    @property
+    def attribute(self) -> str | None:
+        """The field whose promises it relies on; None if it infers progress itself."""
+        return None if self.on == TUPLE_NUMBER or self.slack is not None else self.on

@@ -9,9 +9,11 @@ from auroral.boxes.computed import computed_fields, computed_reads, require_some
 from auroral.boxes.function import Computed
 from auroral.boxes.join import require_comparable
 from auroral.boxes.order import Order
-from auroral.boxes.window import Length, require_length
+from auroral.boxes.window import Length, in_marks, require_length
 from auroral.network.box import ManyInputs, Scope, register, require_inputs
 from auroral.network.types import Schema
+from auroral.progress.lowwater import JointLowWater, Mark
+from auroral.progress.propagation import ArcProgress, relied_on, resampled
 
 
 @register
@@ -23,6 +25,8 @@ class Resample(ManyInputs):
     """
 
     kind: ClassVar[str] = "resample"
+    executable: ClassVar[bool] = True
+    stateful: ClassVar[bool] = True
 
     box: Literal["resample"] = "resample"
     left: Order
@@ -48,3 +52,14 @@ class Resample(ManyInputs):
         left, right = inputs
         computed = computed_reads(self.compute, right, scope)
         return (self.left.attributes(left), self.right.attributes(right) | computed)
+
+    def progress(self, inputs: Sequence[ArcProgress], schemas: Sequence[Schema]) -> ArcProgress:
+        if self.left.slack is not None or self.right.slack is not None:
+            return {}
+        left, right = schemas[0].field(self.left.on), schemas[1].field(self.right.on)
+        within = in_marks(self.within, left.type)
+        return resampled(inputs[0], inputs[1], (left.name, right.name), within)
+
+    def relies_on(self, inputs: Sequence[ArcProgress]) -> tuple[Mark | JointLowWater, ...]:
+        orders = zip(inputs, (self.left, self.right), strict=True)
+        return tuple(relied_on(progress, o.attribute, o.by) for progress, o in orders)

@@ -48,7 +48,9 @@ class Union(ManyInputs):
     def reads(self, inputs: Sequence[Schema], _scope: Scope) -> tuple[frozenset[str], ...]:
         return tuple(frozenset(schema.names) for schema in inputs)
 
-    def progress(self, inputs: Sequence[ArcProgress]) -> ArcProgress:
+    def progress(
+        self, inputs: Sequence[ArcProgress], _schemas: Sequence[Schema]
+    ) -> ArcProgress:
         return united(inputs)
 
 

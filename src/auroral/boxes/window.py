@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, Literal
 
 from pydantic import StrictFloat, StrictInt, StrictStr
 
 from auroral.errors import NetworkError
 from auroral.network.declarations import DAY_US, Declaration, duration_us
-from auroral.network.types import Type
+from auroral.network.types import FRACTIONAL, Type
 
 Length = StrictInt | StrictFloat | StrictStr
 
@@ -33,6 +34,18 @@ class Window(Declaration):
             )
 
 
+def in_marks(length: Length, on: Type) -> int | float:
+    """A length in the units of marks: µs, days, the least digit of a decimal, or the number.
+
+    >>> in_marks("1 min", Type("timestamp")), in_marks(0.5, Type("decimal", 8, 2))
+    (60000000, 50)
+    """
+    amount = _amount("length", length, on)
+    if on.name == "decimal":
+        return int(Decimal(str(amount)).scaleb(on.scale))
+    return float(amount) if on.name in FRACTIONAL else int(amount)
+
+
 def require_length(key: str, length: Length, on: Type, *, zero: bool = False) -> None:
     """Check that a length is positive, or zero if that is allowed, in the attribute's units."""
     amount = _amount(key, length, on)
@@ -41,6 +54,8 @@ def require_length(key: str, length: Length, on: Type, *, zero: bool = False) ->
         raise _bad(key, wanted, length)
     if (on.is_integral or on.name == "date") and amount != int(amount):
         raise _bad(key, "whole days" if on.name == "date" else f"a whole number over {on}", length)
+    if on.name == "decimal" and Decimal(str(amount)).scaleb(on.scale) % 1:
+        raise _bad(key, f"at most {on.scale} decimal places over {on}", length)
 
 
 def is_predicate(advance: Length) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +16,14 @@ def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help=" | ".join(BENCHMARKS))],
     as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="a tenth of the work, rougher")] = False,
+    plots: Annotated[
+        Path | None,
+        typer.Option("--plots", metavar="DIR", help="write charts (PNG) there; needs matplotlib"),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="PART", help="run this part of it; may be repeated"),
+    ] = None,
 ) -> None:
     """Run a benchmark and print its table."""
     if name not in BENCHMARKS:
@@ -23,5 +32,5 @@ def bench(
             f"there is no benchmark {name}; there are {', '.join(BENCHMARKS)}",
             hint=closest(name, BENCHMARKS),
         )
-    report = BENCHMARKS[name](quick=quick)
+    report = BENCHMARKS[name](quick=quick, plots=plots, only=only or ())
     typer.echo(json.dumps(report.data(), indent=2) if as_json else report.text())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from itertools import groupby
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ from auroral.io.sinks.sink import Delivery, Sink
 from auroral.network.check import CheckedNetwork
 from auroral.network.types import HIDDEN
 from auroral.spark.plan import in_order
-from auroral.storage import Change, Store
+from auroral.storage import Change, Segment, Store
 
 _MOST_WAITING = 64
 
@@ -29,12 +28,14 @@ class Outputs:
         store: Store,
         arcs: Mapping[str, str],
         now_us: Callable[[], int],
+        emitted_before: Callable[[str], int],
     ):
         self._store = store
         self._arcs = dict(arcs)
         self._schemas = {name: checked.schema_of(arc).arrow() for name, arc in arcs.items()}
         self._sinks: dict[str, Sink] = {}
         self._now_us = now_us
+        self._emitted_before = emitted_before
         self.lag_s: dict[str, float] = {}
         """How old the newest tuple of an output was when it was delivered."""
 
@@ -128,11 +129,15 @@ class Outputs:
         """New tuples, step by step, with the moment before which they lie."""
         arc = self._arcs[output]
         head = self._store.head(arc, consumer(output))
-        ordered = sorted(self._store.segments(arc, head), key=lambda s: (s.sealed, s.first))
-        for sealed, group in groupby(ordered, key=lambda s: s.sealed):
+        complete = self._emitted_before(arc)
+        for sealed, group in _runs(self._store.segments(arc, head)):
+            last = min(sealed, complete)
+            if last <= head:
+                return
             # Compaction may have put what was delivered together with what was not.
-            tables = [cut(self._store.table(s), head, sealed) for s in group if s.file]
-            yield sealed, in_order(pa.concat_tables(tables)) if tables else _NOTHING
+            tables = [cut(self._store.table(s), head, last) for s in group if s.file]
+            whole = pa.concat_tables(tables, promote_options="default") if tables else _NOTHING
+            yield last, in_order(whole)
 
     def _written(self, output: str, sink: Sink, table: pa.Table) -> Any:
         try:
@@ -156,6 +161,21 @@ class Outputs:
 
 
 _NOTHING = pa.table({"_seq": pa.array([], pa.int64()), "_ts": pa.array([], pa.int64())})
+
+
+def _runs(segments: Sequence[Segment]) -> Iterator[tuple[int, list[Segment]]]:
+    """Segments step by step; steps that emitted one moment together go together."""
+    run: list[Segment] = []
+    sealed = 0
+    for segment in sorted(segments, key=lambda s: (s.sealed, s.first)):
+        later = [s for s in segments if s.sealed >= segment.sealed]
+        if run and segment.sealed > sealed and min(s.first for s in later) >= sealed:
+            yield sealed, run
+            run = []
+        run.append(segment)
+        sealed = segment.sealed
+    if run:
+        yield sealed, run
 
 
 def consumer(output: str) -> str:

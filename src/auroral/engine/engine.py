@@ -13,12 +13,15 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from auroral.continuous.expansion import expanded
+from auroral.continuous.in_order import in_order
 from auroral.engine.dead import DeadLetters
 from auroral.engine.delivery import Outputs
 from auroral.engine.ingest import Ingest
 from auroral.engine.loop import ALL_SOURCES, Loop
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.statistics import describe_entity, entities, statistics
+from auroral.engine.stateful import stateful_boxes
 from auroral.engine.stepper import Stepper, slots_directory
 from auroral.engine.streaming import StreamReader, rows_of
 from auroral.engine.wiring import (
@@ -40,7 +43,7 @@ from auroral.spark.lowering import not_executable
 from auroral.spark.runner import Runner
 from auroral.spark.session import start_session, step_session
 from auroral.spark.streams import declared_stream
-from auroral.storage import Change, Store
+from auroral.storage import Store
 
 _DRIVER_BYTES = 256 << 20
 
@@ -50,7 +53,8 @@ class Engine:
 
     With `state` everything survives a crash of the process; the same call goes on. `train` is
     the most tuples of one step. `clock` is `wall`, or `arrival`: time is what the column `_at`
-    says. `spark` is a session to use instead of an own one.
+    says. `spark` is a session to use instead of an own one. `tables` gives the rows of static
+    tables that have no store.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class Engine:
         driver_bytes: int = _DRIVER_BYTES,
         reuse_plans: bool | None = None,
         background: bool = True,
+        tables: Mapping[str, Any] | None = None,
         now_us: Callable[[], int] | None = None,
         fault: Callable[[str], None] = lambda _point: None,
     ):
@@ -83,6 +88,7 @@ class Engine:
         self._driver_bytes = driver_bytes
         self._reuse_plans = reuse_plans
         self._background = background
+        self._tables = tables or {}
         self._now_us = now_us or (lambda: time.time_ns() // 1000)
         self._fault = fault
         self._started = False
@@ -103,7 +109,7 @@ class Engine:
                 self._store.bind_network({**self.network.document(), "sinks": self._bound()})
             self.spark = self._given_spark or start_session(self._master)
             self._step_session = step_session(self.spark)
-            self._checked = self.network.check(spark_resolver(self._step_session))
+            self._checked = self._running_network().check(spark_resolver(self._step_session))
             self._open()
         except BaseException:
             self._store.close()
@@ -134,12 +140,11 @@ class Engine:
         for name, box in self.network.boxes.items():
             if not box.executable:
                 raise not_executable(self.network.place("boxes", name), box)
-        for name in self.network.queries:
-            raise UsageError(
-                "QUERY_NOT_EXECUTABLE",
-                "this version checks continuous queries but does not run them yet",
-                where=self.network.place("queries", name),
-            )
+
+    def _running_network(self) -> Network:
+        """The network of boxes alone that runs: queries compiled, order enforced if wanted."""
+        running = expanded(self.network, spark_resolver(self._step_session))
+        return in_order(running) if running.engine.order == "enforce" else running
 
     def _open(self) -> None:
         store = self._store
@@ -149,25 +154,39 @@ class Engine:
         store.progressing = {arc: list(marks) for arc, marks in self._plane.arcs().items()}
         arcs = output_arcs(self._checked, self._sinks)
         self._superboxes = all_superboxes(self._checked, arcs)
-        register_consumers(store, self._superboxes, arcs, clock=self._plane.has_heartbeats)
-        self._outputs = Outputs(self._checked, store, arcs, self._now_us)
+        register_consumers(store, self._superboxes, arcs, self._plane.logs())
         self._ingest = Ingest(
-            self._checked, store, self._dead, self._now_us, with_clock=self._plane.has_heartbeats
+            self._checked, store, self._dead, self._now_us, with_clock=self._plane.uses_clock
         )
-        runner = Runner(
-            self._step_session, self._checked, slots_directory(store), reuse_plans=self._reuse_plans
+        if self._ingest.ended is not None:
+            self._plane.end(self._ingest.ended)
+        slots = slots_directory(store)
+        self._runner = Runner(
+            self._step_session, self._checked, slots, reuse_plans=self._reuse_plans
+        )
+        self._stateful = stateful_boxes(
+            self._step_session,
+            self._checked,
+            store,
+            self._plane,
+            self._superboxes,
+            slots,
+            tables=self._tables,
+            reuse_plans=self._reuse_plans,
         )
         self._stepper = Stepper(
             self._checked,
             store,
-            runner,
+            self._runner,
             self._dead,
             self._plane,
             self._superboxes,
+            self._stateful,
             train=self._train,
             driver_bytes=self._driver_bytes,
         )
-        self._runner = runner
+        emitted_before = self._stepper.emitted_before
+        self._outputs = Outputs(self._checked, store, arcs, self._now_us, emitted_before)
         self._readers: list[StreamReader] = []
         for name, sink in {**declared_sinks(self._checked), **self._sinks}.items():
             self._outputs.bind(name, sink)
@@ -180,7 +199,7 @@ class Engine:
             interleaved(sources, store.manifest.source(ALL_SOURCES)),
             train=self._train,
             background=self._background,
-            heartbeats=self._plane.has_heartbeats and self._clock == "wall",
+            heartbeats=self._plane.uses_clock and self._clock == "wall",
         )
 
     def shutdown(self) -> dict[str, Any]:
@@ -266,12 +285,9 @@ class Engine:
         self.drain()
         if not self.ended:
             with self._loop.busy:
-                moment = self._ingest.end()
-                self._plane.end(moment)
-                saved = {
-                    s: self._plane.saved(s) for s in self.network.streams if self._plane.needs(s)
-                }
-                self._store.commit(Change(progress=saved))
+                self._plane.end(self._ingest.end())
+            self._loop.wake()
+        self.drain()
 
     @property
     def idle(self) -> bool:
@@ -290,7 +306,7 @@ class Engine:
     @property
     def ended(self) -> bool:
         """Whether the input was declared to have ended, now or in an earlier run."""
-        return self._ingest.ended
+        return self._ingest.ended is not None
 
     # ── sources and sinks ──
 
@@ -334,6 +350,7 @@ class Engine:
             self._outputs,
             self._plane,
             self._superboxes,
+            self._stateful,
             wall=self._clock == "wall",
         )
 

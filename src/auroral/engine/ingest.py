@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from auroral.engine.dead import DeadLetters
-from auroral.engine.plane import group_key
+from auroral.engine.plane import CLOCK, group_key
 from auroral.errors import UsageError, closest, known
 from auroral.io.chunk import Chunk
 from auroral.io.interleave import Part
@@ -32,8 +32,6 @@ from auroral.storage import Change, Fresh, Journal, Store
 LARGE_ROWS = 20_000
 """A batch of this size is written as a segment of its own."""
 SEGMENT_ROWS = 1_000_000
-CLOCK_LOG = "clock#"
-"""The log of moments and times that heartbeats are computed from."""
 _CLOCK_SCHEMA = pa.schema([("_seq", pa.int64()), ("_ts", pa.int64())])
 
 Noted = tuple[int, Any, tuple[Any, ...]]
@@ -49,12 +47,12 @@ class _Held:
     """One time for all, or one for each."""
 
 
-def _together(held: Sequence[_Held], schema: pa.Schema) -> pa.Table:
+def _together(held: Sequence[_Held], schema: pa.Schema, stride: int) -> pa.Table:
     """Batches as one table with hidden columns."""
     tuples = pa.concat_tables([h.tuples for h in held]).combine_chunks()
     counts = [h.tuples.num_rows for h in held]
     moments = np.concatenate(
-        [np.arange(h.first, h.first + n) for h, n in zip(held, counts, strict=True)]
+        [h.first + stride * np.arange(n) for h, n in zip(held, counts, strict=True)]
     )
     times = np.concatenate([np.broadcast_to(h.times, n) for h, n in zip(held, counts, strict=True)])
     columns = [pa.array(moments, pa.int64()), pa.array(times, pa.int64()), *tuples.columns]
@@ -77,6 +75,8 @@ class Ingest:
         self._dead = dead
         self._now_us = now_us
         self._with_clock = with_clock
+        self._stride = 2 if with_clock else 1
+        """How many moments an arrival takes: the clock's, if it matters, comes before its own."""
         self._lock = threading.RLock()
         self._schemas = {n: s.schema_ for n, s in checked.network.streams.items()}
         self._arrow = {name: arc_schema(schema) for name, schema in self._schemas.items()}
@@ -92,7 +92,9 @@ class Ingest:
         self._waiting: dict[str, list[_Held]] = {}
         self._clock: list[tuple[Any, Any]] = []
         self.next_moment = self._complete = store.next_moment
-        self.ended = store.manifest.meta("ended") is not None
+        ended = store.manifest.meta("ended")
+        self.ended = None if ended is None else int(ended)
+        """The moment at which all input ended."""
         self._journal = Journal(store.directory / "journal") if store.durable else None
         self._replay()
 
@@ -124,9 +126,10 @@ class Ingest:
             base = self.next_moment
             fresh: list[Fresh] = self._sealed()
             count = sum(part.chunk.count for part in parts)
-            self.next_moment = base + count
+            self.next_moment = base + self._stride * count
             for part in parts:
-                table, punctuations = self._table(part.stream, part.chunk, base + part.order)
+                moments = self._moments(base, part.order)
+                table, punctuations = self._table(part.stream, part.chunk, moments)
                 if table.num_rows or punctuations:
                     fresh.append(Fresh(part.stream, table, self.next_moment, punctuations))
             if self._with_clock:
@@ -150,7 +153,7 @@ class Ingest:
             moment = self.next_moment
             self.next_moment += 1
             self._complete = self.next_moment
-            self.ended = True
+            self.ended = moment
             self._store.commit(Change(next_moment=self.next_moment, meta={"ended": str(moment)}))
             return moment
 
@@ -209,15 +212,20 @@ class Ingest:
         return self._readers[stream]
 
     def _wait(self, stream: str, chunk: Chunk) -> None:
-        base = self.next_moment
-        held = _Held(base, chunk.tuples, self._now_us() if chunk.at_us is None else chunk.at_us)
+        moments = self._moments(self.next_moment, np.arange(chunk.count))
+        first = int(moments[0])
+        held = _Held(first, chunk.tuples, self._now_us() if chunk.at_us is None else chunk.at_us)
         if self._journal:
-            table = _together([held], self._arrow[stream])
-            self._journal.append(stream, base, table.to_batches()[0])
+            table = _together([held], self._arrow[stream], self._stride)
+            self._journal.append(stream, first, table.to_batches()[0])
         self._waiting.setdefault(stream, []).append(held)
         if self._with_clock:
-            self._note_time(np.arange(base, base + chunk.count), chunk)
-        self.next_moment = base + chunk.count
+            self._note_time(moments, chunk)
+        self.next_moment += self._stride * chunk.count
+
+    def _moments(self, base: int, order: Any) -> Any:
+        """The moments of arrivals by their place, from a moment on."""
+        return base + self._stride * order + (self._stride - 1)
 
     def _placed(self, chunks: Mapping[str, Chunk]) -> list[Fresh]:
         """New segments for whole batches, after what waits."""
@@ -225,9 +233,9 @@ class Ingest:
         for stream, chunk in chunks.items():
             for start in range(0, chunk.count, SEGMENT_ROWS):
                 part = chunk.slice(start, start + SEGMENT_ROWS)
-                moments = np.arange(self.next_moment, self.next_moment + part.count)
+                moments = self._moments(self.next_moment, np.arange(part.count))
                 table, punctuations = self._table(stream, part, moments)
-                self.next_moment += part.count
+                self.next_moment += self._stride * part.count
                 fresh.append(Fresh(stream, table, self.next_moment, punctuations))
                 if self._with_clock:
                     self._note_time(moments, part)
@@ -236,7 +244,7 @@ class Ingest:
     def _sealed(self) -> list[Fresh]:
         """What waits, as segments to be; they are no longer waiting."""
         fresh = [
-            Fresh(stream, _together(held, self._arrow[stream]), self.next_moment)
+            Fresh(stream, _together(held, self._arrow[stream], self._stride), self.next_moment)
             for stream, held in self._waiting.items()
         ]
         self._waiting = {}
@@ -267,17 +275,18 @@ class Ingest:
         return pa.Table.from_arrays(columns, schema=self._arrow[stream]), punctuations
 
     def _note_time(self, moments: Any, chunk: Chunk) -> None:
+        """The clock moves in the moment before an arrival."""
         if not chunk.count:
             return
         if chunk.at_us is None:
-            self._clock.append((moments[:1], np.array([self._now_us()])))
+            self._clock.append((moments[:1] - 1, np.array([self._now_us()])))
         else:
             changed = np.concatenate([[True], chunk.at_us[1:] != chunk.at_us[:-1]])
-            self._clock.append((moments[changed], chunk.at_us[changed]))
+            self._clock.append((moments[changed] - 1, chunk.at_us[changed]))
 
     def _note_parts(self, parts: Sequence[Part], base: int) -> None:
         for part in parts:
-            self._note_time(base + part.order, part.chunk)
+            self._note_time(self._moments(base, part.order), part.chunk)
 
     def _clock_segment(self) -> list[Fresh]:
         if not self._clock:
@@ -288,7 +297,7 @@ class Ingest:
         self._clock = []
         columns = [pa.array(moments[order], pa.int64()), pa.array(times[order], pa.int64())]
         table = pa.Table.from_arrays(columns, schema=_CLOCK_SCHEMA)
-        return [Fresh(CLOCK_LOG, table, self.next_moment)]
+        return [Fresh(CLOCK, table, self.next_moment)]
 
     def _replay(self) -> None:
         """After a crash: what was journalled and is in no segment waits again."""
@@ -304,13 +313,13 @@ class Ingest:
             if self._with_clock:
                 moments, times = batch.column(0).to_numpy(), batch.column(1).to_numpy()
                 changed = np.concatenate([[True], times[1:] != times[:-1]])
-                self._clock.append((moments[changed], times[changed]))
+                self._clock.append((moments[changed] - 1, times[changed]))
 
 
 def _summed(fresh: Sequence[Fresh]) -> dict[tuple[str, str], int]:
     counts: dict[tuple[str, str], int] = {}
     for batch in fresh:
-        if batch.log != CLOCK_LOG:
+        if batch.log != CLOCK:
             key = (batch.log, "in")
             counts[key] = counts.get(key, 0) + batch.table.num_rows
     return counts

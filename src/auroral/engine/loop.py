@@ -107,7 +107,8 @@ class Loop:
             if not self.exhausted:
                 return False
             moment = self._ingest.next_moment
-        return self._stepper.done_before() >= moment and self._outputs.delivered
+        done = self._stepper.done_before() >= moment and self._stepper.settled
+        return done and self._outputs.delivered
 
     def work(self) -> bool:
         """One round: form trains, run steps, deliver; False if there was nothing to do.
@@ -155,6 +156,7 @@ class Loop:
             if not self.work():
                 with self._changed:
                     behind = self._stepper.done_before() < self._ingest.complete
+                    behind = behind or not self._stepper.settled
                     if not behind and not self._ingest.ready and not self._stopping.is_set():
                         self._changed.wait(_HEARTBEAT_S if self._heartbeats else _IDLE_S)
 

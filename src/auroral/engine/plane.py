@@ -1,4 +1,4 @@
-"""The progress plane of a running network: marks of all arcs, as far as they are processed."""
+"""The progress plane of a running network: marks of all arcs, as far as logs are complete."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from auroral.boxes import Number
+from auroral.network.box import LATE_PORTS
 from auroral.network.check import CheckedNetwork
 from auroral.network.declarations import Stream
-from auroral.progress.lowwater import END, GroupedLowWater, LowWater, Mark, as_values
+from auroral.progress.lowwater import (
+    END,
+    GroupedLowWater,
+    JointLowWater,
+    LowWater,
+    Mark,
+    as_values,
+)
 from auroral.progress.propagation import ArcProgress
 from auroral.progress.sources import Arrivals, SourceProgress
 from auroral.progress.values import column_marks, from_mark, seconds_to_mark
@@ -24,31 +33,54 @@ class ProgressPlane:
 
     def __init__(self, checked: CheckedNetwork, saved: Mapping[str, Any] | None = None):
         self._checked = checked
+        saved = saved or {}
         self._streams: dict[str, SourceProgress] = {}
         for name, stream in checked.network.streams.items():
             if stream.progress is not None:
-                self._streams[name] = _restore(_initial(stream), (saved or {}).get(name))
+                self._streams[name] = _restore(_initial(stream), saved.get(name))
+        numbers = [box for box in checked.network.boxes.values() if isinstance(box, Number)]
+        self._numbered = {
+            box.input: LowWater.of(_steps(saved.get(f"number of {box.input}", [])))
+            for box in numbers
+        }
+        self.clock = LowWater.of(_steps(saved.get(CLOCK, [])))
+        self.ended: int | None = None
+        self._known: dict[str, ArcProgress] | None = None
 
     @property
-    def has_heartbeats(self) -> bool:
-        return any(p.heartbeat_lag is not None for p in self._streams.values())
+    def uses_clock(self) -> bool:
+        """Whether the time that passes between arrivals matters."""
+        beats = any(p.heartbeat_lag is not None for p in self._streams.values())
+        return beats or any(box.times_out for box in self._checked.network.boxes.values())
+
+    def logs(self) -> list[str]:
+        """The logs it reads."""
+        streams = [name for name in self._checked.network.streams if self.needs(name)]
+        return [*streams, *([CLOCK] if self.uses_clock else [])]
 
     def needs(self, stream: str) -> list[str] | None:
-        """The columns `advance` wants of a stream's tuples; None if it declares no progress."""
+        """The columns `advance` wants of a stream's tuples; None if nothing depends on them."""
         declared = self._checked.network.streams[stream].progress
         if declared is None:
-            return None
+            return ["_seq"] if stream in self._numbered else None
         schema = self._checked.arcs[stream].schema
         fields = [schema.field(name).name for name in (declared.on, *declared.by)]
         return ["_seq", *dict.fromkeys(fields)]
 
     def advance(self, stream: str, tuples: pa.Table, punctuations: Punctuations) -> None:
-        """Fold a train's tuples of a stream in."""
+        """Fold tuples of a stream in."""
+        self._known = None
+        moments = tuples["_seq"].to_numpy()
+        if stream in self._numbered:
+            mark = self._numbered[stream]
+            before = 0 if mark.latest is None else int(mark.latest)
+            counts = before + 1 + np.arange(len(moments), dtype=np.int64)
+            self._numbered[stream] = mark.then(moments, counts)
         declared = self._checked.network.streams[stream].progress
-        assert declared is not None
+        if declared is None:
+            return
         schema = self._checked.arcs[stream].schema
         values, known = column_marks(tuples[schema.field(declared.on).name])
-        moments = tuples["_seq"].to_numpy()
         groups = None
         if declared.by:
             columns = [tuples[schema.field(n).name].to_pylist() for n in declared.by]
@@ -57,26 +89,42 @@ class ProgressPlane:
         arrivals = Arrivals(moments[known], values[known], groups, punctuations)
         self._streams[stream] = self._streams[stream].advance(arrivals)
 
-    def tick(self, streams: Iterable[str], moments: Any, times_us: Any) -> None:
-        """Let the clock pass on those of the streams that have a heartbeat."""
-        for name in streams:
-            progress = self._streams.get(name)
-            if progress is not None and progress.heartbeat_lag is not None:
+    def tick(self, moments: Any, times_us: Any) -> None:
+        """Let the clock pass."""
+        self._known = None
+        self.clock = self.clock.then(moments, times_us)
+        for name, progress in self._streams.items():
+            if progress.heartbeat_lag is not None:
                 kind = self._on_type(name)
                 now = seconds_to_mark(times_us, kind.name, kind.scale)
                 self._streams[name] = progress.tick(moments, np.asarray(now))
 
     def end(self, moment: int) -> None:
         """Every stream has ended."""
+        self._known = None
+        self.ended = moment
         self._streams = {name: p.end(moment) for name, p in self._streams.items()}
+        self._numbered = {name: mark.end(moment) for name, mark in self._numbered.items()}
 
-    def forget_before(self, stream: str, moment: int) -> None:
+    def forget_before(self, moment: int) -> None:
         """Drop steps that nothing can see any more."""
-        if stream in self._streams:
-            self._streams[stream] = self._streams[stream].since(moment)
+        self._known = None
+        self._streams = {name: p.since(moment - 1) for name, p in self._streams.items()}
+        self._numbered = {name: mark.since(moment - 1) for name, mark in self._numbered.items()}
+        self.clock = self.clock.since(moment - 1)
 
     def arcs(self) -> dict[str, ArcProgress]:
         """The marks of every arc."""
+        if self._known is None:
+            self._known = self._carried()
+        return self._known
+
+    def relied_on(self, box: str) -> tuple[Mark | JointLowWater, ...]:
+        """For each input of a stateful box, the mark by which it judges tuples."""
+        marks = self._checked.network.boxes[box].relies_on(self._inputs(box, self.arcs()))
+        return tuple(mark if self.ended is None else mark.end(self.ended) for mark in marks)
+
+    def _carried(self) -> dict[str, ArcProgress]:
         found: dict[str, ArcProgress] = {name: {} for name in self._checked.network.streams}
         for name, progress in self._streams.items():
             declared = self._checked.network.streams[name].progress
@@ -85,11 +133,17 @@ class ProgressPlane:
             found[name] = {on: progress.current()}
         for name in self._checked.order:
             box = self._checked.network.boxes[name]
-            if box.executable:
-                inputs = [found[arc.name] for arc in self._checked.inputs_of(name)]
-                passed = box.progress(inputs)
-                found |= {arc.name: passed for arc in self._checked.outputs_of(name)}
+            if not box.executable:
+                continue
+            passed = box.progress(self._inputs(name, found), self._checked.schemas_of(name))
+            if isinstance(box, Number):
+                passed = {**passed, box.as_: self._numbered[box.input]}
+            for arc in self._checked.outputs_of(name):
+                found[arc.name] = {} if arc.port in LATE_PORTS else passed
         return found
+
+    def _inputs(self, box: str, found: Mapping[str, ArcProgress]) -> list[ArcProgress]:
+        return [found.get(arc, {}) for arc in self._checked.network.boxes[box].sources()]
 
     def shown(self) -> dict[str, dict[str, Any]]:
         """The latest marks of every arc that has any, as their fields show them."""
@@ -101,21 +155,28 @@ class ProgressPlane:
                 result.setdefault(arc, {})[attribute] = _shown(mark, kind.name, kind.scale)
         return result
 
-    def saved(self, stream: str) -> Any:
-        """What must survive a restart: the latest marks of a stream."""
-        progress = self._streams[stream]
-        mark = progress.mark
-        if isinstance(mark, GroupedLowWater):
-            groups = [[list(g), m.steps()[-1:], m.ended] for g, m in mark.groups.items()]
-            data: Any = [groups, mark.others.ended]
-        else:
-            data = [mark.steps()[-1:], mark.ended]
-        return {"mark": data, "heartbeat": progress.heartbeat.steps()[-1:]}
+    def saved(self, before: int) -> dict[str, Any]:
+        """What must survive a restart: the marks as they were before a moment."""
+        state: dict[str, Any] = {CLOCK: _last(self.clock, before)}
+        for name, mark in self._numbered.items():
+            state[f"number of {name}"] = _last(mark, before)
+        for name, progress in self._streams.items():
+            of = progress.mark
+            if isinstance(of, GroupedLowWater):
+                data: Any = [[list(g), _last(m, before)] for g, m in of.groups.items()]
+            else:
+                data = _last(of, before)
+            state[name] = {"mark": data, "heartbeat": _last(progress.heartbeat, before)}
+        return state
 
     def _on_type(self, stream: str) -> Any:
         declared = self._checked.network.streams[stream].progress
         assert declared is not None
         return self._checked.arcs[stream].schema.field(declared.on).type
+
+
+CLOCK = "clock#"
+"""The log of moments and times that heartbeats and timeouts are computed from."""
 
 
 def group_key(group: Sequence[Any]) -> tuple[Any, ...]:
@@ -147,16 +208,19 @@ def _restore(progress: SourceProgress, saved: Any) -> SourceProgress:
         return progress
     mark: Mark
     if progress.by:
-        held, ended = saved["mark"]
-        groups = {tuple(g): LowWater.of(_steps(s), e) for g, s, e in held}
-        mark = GroupedLowWater(progress.by, groups, LowWater(ended=ended))
+        groups = {tuple(group): LowWater.of(_steps(steps)) for group, steps in saved["mark"]}
+        mark = GroupedLowWater(progress.by, groups)
     else:
-        steps, ended = saved["mark"]
-        mark = LowWater.of(_steps(steps), ended)
+        mark = LowWater.of(_steps(saved["mark"]))
     return replace(progress, mark=mark, heartbeat=LowWater.of(_steps(saved["heartbeat"])))
 
 
-def _steps(saved: Any) -> list[tuple[int, Any]]:
+def _last(mark: LowWater, before: int) -> list[tuple[int, Any]]:
+    """The step that holds just before a moment, if there is one."""
+    return [step for step in mark.since(before - 1).steps()[:1] if step[0] < before]
+
+
+def _steps(saved: Iterable[Any]) -> list[tuple[int, Any]]:
     return [(moment, value) for moment, value in saved]
 
 
@@ -173,4 +237,4 @@ def _value(mark: Any, kind: str, scale: int) -> Any:
     return "end" if mark == END else from_mark(mark, kind, scale)
 
 
-__all__ = ["ProgressPlane", "as_values", "group_key"]
+__all__ = ["CLOCK", "ProgressPlane", "as_values", "group_key"]

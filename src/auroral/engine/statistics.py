@@ -8,6 +8,7 @@ from typing import Any
 
 from auroral.engine.delivery import Outputs
 from auroral.engine.plane import ProgressPlane
+from auroral.engine.stateful import StatefulBox
 from auroral.engine.stepper import Stepper
 from auroral.errors import UsageError, closest, known
 from auroral.network.check import CheckedNetwork
@@ -23,6 +24,7 @@ def statistics(
     outputs: Outputs,
     plane: ProgressPlane,
     superboxes: Sequence[Superbox],
+    stateful: Mapping[str, StatefulBox],
     *,
     wall: bool,
 ) -> dict[str, Any]:
@@ -44,7 +46,16 @@ def statistics(
         for name, arc in checked.arcs.items()
         if arc.producer in checked.network.boxes
     }
-    boxes = {name: {"dead": counts.get((name, "dead"), 0)} for name in checked.network.boxes}
+    boxes: dict[str, dict[str, Any]] = {
+        name: {"dead": counts.get((name, "dead"), 0)} for name in checked.network.boxes
+    }
+    for name, box in stateful.items():
+        state = box.state()
+        boxes[name] |= {
+            "late": _reasons(counts, name),
+            "state": state,
+            "held": sum(state.values()) if box.held is None else box.held,
+        }
     shown = {
         name: {
             "out": counts.get((name, "out"), 0),
@@ -68,6 +79,16 @@ def statistics(
         "late": sum(value for (_, name), value in counts.items() if name == "late"),
         "dead": sum(value for (_, name), value in counts.items() if name == "dead"),
         "moments": store.next_moment,
+    }
+
+
+def _reasons(counts: Mapping[tuple[str, str], int], box: str) -> dict[str, int]:
+    """How many tuples of a box were late, by reason."""
+    prefix = "late: "
+    return {
+        name.removeprefix(prefix): value
+        for (entity, name), value in sorted(counts.items())
+        if entity == box and name.startswith(prefix)
     }
 
 

@@ -5,29 +5,31 @@ from __future__ import annotations
 import shutil
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from auroral.engine.dead import DeadLetters
-from auroral.engine.ingest import CLOCK_LOG
-from auroral.engine.plane import ProgressPlane
+from auroral.engine.plane import CLOCK, ProgressPlane
+from auroral.engine.stateful import StatefulBox
 from auroral.engine.train import Train, cut, next_train, train_files
 from auroral.errors import RunError
 from auroral.io.chunk import DeadLetter
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
-from auroral.spark.runner import Runner, StepResult, TrainFile
+from auroral.spark.runner import Runner, StepResult
+from auroral.spark.train_file import TrainFile
 from auroral.storage import Change, Fresh, Segment, Store
 from auroral.storage.segment import verify
 
 _RECENT = 1_000
+PLANE = "progress#"
+"""The name of the progress plane among the consumers of logs."""
 
 
 class Stepper:
-    """Runs the steps of all superboxes in turn."""
+    """Runs the steps of all superboxes in turn, in flow order."""
 
     def __init__(
         self,
@@ -37,6 +39,7 @@ class Stepper:
         dead: DeadLetters,
         plane: ProgressPlane,
         superboxes: Sequence[Superbox],
+        stateful: Mapping[str, StatefulBox],
         *,
         train: int,
         driver_bytes: int,
@@ -47,12 +50,15 @@ class Stepper:
         self._dead = dead
         self._plane = plane
         self._superboxes = superboxes
+        self._stateful = stateful
+        self._writers = {arc: box for box in superboxes for arc in box.terminals}
         self._train = train
         self._driver_bytes = driver_bytes
         self._cuts = store.directory / "cuts"
         shutil.rmtree(self._cuts, ignore_errors=True)
         self._cuts.mkdir()
         self._yield: dict[str, float] = {}
+        self._folded: int = store.manifest.progress().get(PLANE, 0)
         self.durations_s: deque[float] = deque(maxlen=_RECENT)
         self.steps = 0
         # Recorded and not committed: run again on the same moments, after a crash or a failure.
@@ -61,14 +67,18 @@ class Stepper:
     def warm_up(self) -> None:
         """Let Spark get ready while nothing has arrived yet."""
         for superbox in self._superboxes:
-            self._runner.warm_up(superbox)
+            if superbox.stateful:
+                self._stateful[superbox.stateful].warm_up()
+            else:
+                self._runner.warm_up(superbox)
 
     def step(self, complete: int) -> bool:
         """Run one step of every superbox that has something to do; False if none had."""
+        self._fold(complete)
         ran = False
         for superbox in self._superboxes:
             step, upto = self._unfinished.get(superbox.name, (None, None))
-            train = next_train(self._store, superbox, complete, self._train, upto)
+            train = self._next(superbox, complete, upto)
             if train is None:
                 continue
             ran = True
@@ -84,16 +94,65 @@ class Stepper:
 
     def done_before(self) -> int:
         """Every superbox has processed all moments before this one."""
-        heads = [
-            self._store.head(source, superbox.name)
-            for superbox in self._superboxes
-            for source in superbox.sources
-        ]
+        heads = [self._head(superbox) for superbox in self._superboxes]
         return min(heads, default=self._store.next_moment)
+
+    def emitted_before(self, arc: str, complete: int | None = None) -> int:
+        """All tuples of an arc with moments before this one are in its log."""
+        superbox = self._writers.get(arc)
+        if superbox is None:
+            return self._store.next_moment if complete is None else complete
+        head = self._head(superbox)
+        pending = self._stateful[superbox.stateful].pending if superbox.stateful else None
+        late = arc != superbox.stateful
+        return head if pending is None or late else min(head, pending)
+
+    @property
+    def settled(self) -> bool:
+        """Whether no box still holds back what it has to emit."""
+        return all(box.pending is None for box in self._stateful.values())
+
+    def _head(self, superbox: Superbox) -> int:
+        heads = [self._store.head(source, superbox.name) for source in superbox.sources]
+        return min(heads, default=0)
+
+    def _next(self, superbox: Superbox, complete: int, upto: int | None) -> Train | None:
+        known = [self.emitted_before(source, complete) for source in superbox.sources]
+        train = next_train(self._store, superbox, min(known), self._train, upto)
+        if train is None and superbox.stateful:
+            if self._stateful[superbox.stateful].pending is not None:
+                head = self._head(superbox)
+                return Train(superbox, head, head, {source: () for source in superbox.sources})
+        return train
 
     def _run(self, train: Train, step: int) -> None:
         superbox = train.superbox
         files = train_files(self._store, train, self._cuts)
+        if superbox.stateful:
+            change, letters = self._stateful[superbox.stateful].step(train, files)
+        else:
+            change, letters = self._plain(train, files)
+        self._store.fault("computed")
+        others = [self._head(box) for box in self._superboxes if box is not superbox]
+        done = min([train.last, *others])
+        change.heads = {(source, superbox.name): train.last for source in superbox.sources}
+        change.heads |= {(log, PLANE): done for log in self._plane.logs()}
+        change.progress = {**change.progress, **self._plane.saved(done), PLANE: done}
+        change.counts = {**change.counts, ("steps", superbox.name): 1}
+        change.finished_step = step
+        self._dead.commit(self._store, change, letters)
+        if superbox.stateful:
+            self._stateful[superbox.stateful].committed()
+        self._plane.forget_before(done)
+        for path in self._cuts.iterdir():
+            path.unlink()
+
+    # ── boxes that remember nothing ──
+
+    def _plain(
+        self, train: Train, files: Mapping[str, Sequence[TrainFile]]
+    ) -> tuple[Change, list[DeadLetter]]:
+        superbox = train.superbox
         rows = sum(file.rows for held in files.values() for file in held)
         result = self._spark(train, files) if superbox.boxes and rows else StepResult()
         fresh = [
@@ -106,22 +165,10 @@ class Stepper:
         ]
         made = sum(table.num_rows for table in result.tables.values())
         self._learn(superbox, made + sum(segment.rows for segment in written), rows)
-        self._advance(train)
-        self._store.fault("computed")
-        change = Change(
-            fresh=fresh,
-            written=written,
-            heads={(source, superbox.name): train.last for source in superbox.sources}
-            | ({(CLOCK_LOG, superbox.name): train.last} if self._plane.has_heartbeats else {}),
-            progress=self._saved(train),
-            counts={**_counts(result, written), ("steps", superbox.name): 1},
-            finished_step=step,
-        )
-        self._dead.commit(self._store, change, _letters(result))
-        for path in self._cuts.iterdir():
-            path.unlink()
+        change = Change(fresh=fresh, written=written, counts=_counts(result, written))
+        return change, _letters(result)
 
-    def _spark(self, train: Train, files: dict[str, list[TrainFile]]) -> StepResult:
+    def _spark(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> StepResult:
         through_driver = self._expected_bytes(train, files) <= self._driver_bytes
         try:
             result = self._runner.run(train.superbox, files, through_driver=through_driver)
@@ -138,7 +185,7 @@ class Stepper:
             before = self._yield.get(superbox.name, made / rows)
             self._yield[superbox.name] = 0.5 * before + 0.5 * made / rows
 
-    def _expected_bytes(self, train: Train, files: dict[str, list[TrainFile]]) -> float:
+    def _expected_bytes(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> float:
         """How large the result will be, if boxes make as many tuples as they did before."""
         size = sum(file.bytes for held in files.values() for file in held)
         default = float(len(train.superbox.terminals))
@@ -151,32 +198,31 @@ class Stepper:
                 if segment.file:
                     verify(self._store.path_of(segment), segment, deep=True)
 
-    def _advance(self, train: Train) -> None:
-        """Move the marks of the train's streams past it."""
-        if self._plane.has_heartbeats:
-            for segment in self._store.segments(CLOCK_LOG, train.first):
-                ticks = cut(self._store.table(segment), train.first, train.last)
-                moments, times = ticks["_seq"].to_numpy(), ticks["_ts"].to_numpy()
-                self._plane.tick(train.segments, moments, times)
-        for source, segments in train.segments.items():
-            columns = self._plane.needs(source)
-            if columns is None:
-                continue
-            for segment in segments:
-                noted = [p for p in segment.punctuations if train.first <= p[0] < train.last]
-                tuples = self._tuples(segment, columns, train)
-                self._plane.advance(source, tuples, noted)
-            self._plane.forget_before(source, train.last)
+    # ── progress ──
 
-    def _tuples(self, segment: Segment, columns: list[str], train: Train) -> pa.Table:
+    def _fold(self, complete: int) -> None:
+        """Move the marks of all streams up to where logs are complete."""
+        first = self._folded
+        if complete <= first:
+            return
+        if self._plane.uses_clock:
+            for segment in self._store.segments(CLOCK, first):
+                ticks = cut(self._store.table(segment), first, complete)
+                self._plane.tick(ticks["_seq"].to_numpy(), ticks["_ts"].to_numpy())
+        for stream in self._checked.network.streams:
+            columns = self._plane.needs(stream)
+            for segment in self._store.segments(stream, first) if columns else ():
+                noted = [p for p in segment.punctuations if first <= p[0] < complete]
+                tuples = self._tuples(segment, columns or [], first, complete)
+                self._plane.advance(stream, tuples, noted)
+        self._folded = complete
+
+    def _tuples(self, segment: Segment, columns: list[str], first: int, last: int) -> pa.Table:
         if segment.file is None:
             schema = self._checked.arcs[segment.log].schema.arrow()
             fields = [pa.field("_seq", pa.int64()), *(schema.field(n) for n in columns[1:])]
             return pa.schema(fields).empty_table()
-        return cut(self._store.table(segment, columns), train.first, train.last)
-
-    def _saved(self, train: Train) -> dict[str, Any]:
-        return {s: self._plane.saved(s) for s in train.segments if self._plane.needs(s)}
+        return cut(self._store.table(segment, columns), first, last)
 
 
 def _counts(result: StepResult, written: Sequence[Segment]) -> dict[tuple[str, str], int]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from auroral.scheduling.superboxes import Superbox
 from auroral.scheduling.trains import train_end
-from auroral.spark.runner import TrainFile
+from auroral.spark.train_file import TrainFile
 from auroral.storage import Segment, Store
 from auroral.storage.segment import MAX_FILE_BYTES, encode, verify, write_file
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from auroral.engine.delivery import consumer
-from auroral.engine.ingest import CLOCK_LOG
+from auroral.engine.stepper import PLANE
 from auroral.io.interleave import Interleaver
 from auroral.io.open import SOURCES, open_sink, open_source
 from auroral.io.sinks.sink import Sink
@@ -33,13 +33,12 @@ def all_superboxes(checked: CheckedNetwork, outputs: Mapping[str, str]) -> tuple
 
 
 def register_consumers(
-    store: Store, boxes: Sequence[Superbox], outputs: Mapping[str, str], *, clock: bool
+    store: Store, boxes: Sequence[Superbox], outputs: Mapping[str, str], plane: Sequence[str]
 ) -> None:
     """A log keeps what any consumer needs, so all are known before anything is deleted."""
     wanted = {(source, box.name) for box in boxes for source in box.sources}
     wanted |= {(arc, consumer(output)) for output, arc in outputs.items()}
-    if clock:
-        wanted |= {(CLOCK_LOG, box.name) for box in boxes}
+    wanted |= {(log, PLANE) for log in plane}
     new = wanted - set(store.manifest.cursors())
     if new:
         store.commit(Change(heads=dict.fromkeys(new, 0)))

@@ -68,12 +68,26 @@ class Arc:
         return self.network.union(self, *others, name=name)
 
     def bsort(self, order: Any, *, name: str | None = None) -> Arc:
-        """Sort within a buffer of slack + 1 tuples."""
+        """Sort within a buffer of slack + 1 tuples, or as far as punctuation allows."""
         return self._add("bsort", name, order=order)
 
-    def aggregate(self, order: Any, window: Any, *, name: str | None = None, **compute: Any) -> Arc:
-        """Compute over windows."""
-        return self._add("aggregate", name, order=order, window=window, compute=compute)
+    def aggregate(
+        self,
+        order: Any,
+        window: Any,
+        *,
+        name: str | None = None,
+        late: str | None = None,
+        history: Any = None,
+        **compute: Any,
+    ) -> Arc:
+        """Compute over windows; `late="revise"` corrects closed ones, `history` back."""
+        given = {"order": order, "window": window, "late": late, "history": history}
+        return self._add("aggregate", name, **given, compute=compute)
+
+    def dedup(self, *keys: str, order: Any, name: str | None = None) -> Arc:
+        """Pass the first of tuples with the same keys."""
+        return self._add("dedup", name, keys=keys, order=order)
 
     def join(
         self, other: Arc, on: str | None = None, *, name: str | None = None, **how: Any

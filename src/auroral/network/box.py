@@ -11,6 +11,7 @@ from typing import ClassVar, TypeVar
 from auroral.errors import NetworkError, UsageError
 from auroral.network.declarations import Declaration
 from auroral.network.types import Schema, Type
+from auroral.progress.lowwater import JointLowWater, Mark
 from auroral.progress.propagation import ArcProgress
 
 Resolver = Callable[[str, Schema], Type]
@@ -26,6 +27,9 @@ class Scope:
     directory: Path | None = None
     """Where modules of Python functions are looked up, besides the module path."""
 
+LATE_PORTS = frozenset(("late", "left_late", "right_late"))
+"""Ports for tuples that came too late; nothing is promised there."""
+
 
 class Box(Declaration):
     """One operator: its parameters, what it reads, what it makes.
@@ -36,10 +40,17 @@ class Box(Declaration):
     kind: ClassVar[str]
     executable: ClassVar[bool] = False
     """Whether Spark runs it yet; a network with others can be checked but not run."""
+    stateful: ClassVar[bool] = False
+    """Whether it remembers tuples: it ends a superbox then."""
     takes_tables: ClassVar[bool] = False
     """Whether a table may stand in place of an arc."""
 
     box: str
+
+    @property
+    def times_out(self) -> bool:
+        """Whether the clock can make it emit."""
+        return False
 
     def sources(self) -> tuple[str, ...]:
         """The arcs (or tables) it reads, in order."""
@@ -53,8 +64,14 @@ class Box(Declaration):
         """The fields it reads of each input."""
         raise NotImplementedError
 
-    def progress(self, inputs: Sequence[ArcProgress]) -> ArcProgress:
-        """What its outputs promise, given what its inputs promise."""
+    def progress(
+        self, inputs: Sequence[ArcProgress], schemas: Sequence[Schema]
+    ) -> ArcProgress:
+        """What its outputs promise, given what its inputs promise; tables and late arcs: nothing."""
+        raise NotImplementedError
+
+    def relies_on(self, inputs: Sequence[ArcProgress]) -> tuple[Mark | JointLowWater, ...]:
+        """For each input of a stateful box, the mark by which it judges that input's tuples."""
         raise NotImplementedError
 
 

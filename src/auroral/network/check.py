@@ -20,8 +20,11 @@ fallback_resolver: Resolver | None = None
 """Asked about functions outside the catalogue when a check is given no resolver."""
 
 
-query_checker: Callable[[str, Mapping[str, Schema]], Schema] | None = None
-"""Types continuous queries; set where SQL is known."""
+QueryChecker = Callable[
+    ["Network", Mapping[str, "TypedArc"], tuple[str, ...], Scope], dict[str, Schema]
+]
+query_checker: QueryChecker | None = None
+"""Types a network's continuous queries; set where SQL is known."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,14 @@ class CheckedNetwork:
         sources = self.network.boxes[box].sources()
         return tuple(self.arcs[name] for name in sources if name in self.arcs)
 
+    def schemas_of(self, box: str) -> tuple[Schema, ...]:
+        """The schemas of all a box reads, tables too."""
+        tables = self.network.tables
+        return tuple(
+            self.arcs[name].schema if name in self.arcs else tables[name].schema_
+            for name in self.network.boxes[box].sources()
+        )
+
     def outputs_of(self, producer: str) -> tuple[TypedArc, ...]:
         return tuple(arc for arc in self.arcs.values() if arc.producer == producer)
 
@@ -64,7 +75,9 @@ class CheckedNetwork:
 def check(network: Network, resolver: Resolver | None = None) -> CheckedNetwork:
     """Type every arc of a network; raises NetworkError at the first mistake."""
     arcs, order = type_arcs(network, network.boxes, resolver)
-    queries = _check_queries(network, arcs)
+    queries: dict[str, Schema] = {}
+    if network.queries and query_checker is not None:
+        queries = query_checker(network, arcs, order, what_boxes_see(network, resolver))
     check_endpoints(network, {name: arc.schema for name, arc in arcs.items()}, queries)
     return CheckedNetwork(network, arcs, order, queries)
 
@@ -73,13 +86,18 @@ def type_arcs(
     network: Network, boxes: Iterable[str], resolver: Resolver | None = None
 ) -> tuple[dict[str, TypedArc], tuple[str, ...]]:
     """Type the arcs of some boxes and of all they rest on; also the order data flows in."""
-    tables = {name: table.schema_ for name, table in network.tables.items()}
-    scope = Scope(resolver or fallback_resolver, tables, network.directory)
+    scope = what_boxes_see(network, resolver)
     arcs = {name: TypedArc(name, s.schema_, name) for name, s in network.streams.items()}
     order = _flow_order(network, boxes)
     for name in order:
         arcs |= _typed(network, name, arcs, scope)
     return arcs, order
+
+
+def what_boxes_see(network: Network, resolver: Resolver | None) -> Scope:
+    """What the boxes of a network may look up."""
+    tables = {name: table.schema_ for name, table in network.tables.items()}
+    return Scope(resolver or fallback_resolver, tables, network.directory)
 
 
 def _typed(
@@ -159,16 +177,3 @@ def _cycle(network: Network, path: list[str], back_to: str) -> NetworkError:
         f"boxes feed each other in a circle: {' ← '.join(loop)}",
         where=network.place("boxes", back_to),
     )
-
-
-def _check_queries(network: Network, arcs: Mapping[str, TypedArc]) -> dict[str, Schema]:
-    if query_checker is None:
-        return {}
-    schemas = {name: arc.schema for name, arc in arcs.items()}
-    found: dict[str, Schema] = {}
-    for name, sql in network.queries.items():
-        try:
-            found[name] = query_checker(sql, schemas)
-        except NetworkError as error:
-            raise network.locate(error, "queries", name) from None
-    return found

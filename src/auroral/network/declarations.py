@@ -178,6 +178,8 @@ class EngineOptions(Declaration):
     headroom: Annotated[StrictFloat, Field(gt=0, le=1)] = 0.8
     scheduler: Literal["qos", "round_robin"] = "qos"
     train: Annotated[StrictInt, Field(gt=0)] | None = None
+    order: Literal["enforce"] | None = None
+    flush: Literal["eager", "slow", "lazy"] = "eager"
 
 
 def duration_us(text: str, key: str) -> int:

@@ -33,6 +33,8 @@ class Positions:
         >>> Positions("net.yaml", {("boxes", "crowd"): 12}).describe("boxes", "crowd", "window")
         'net.yaml:12, box crowd, key window'
         """
+        if len(path) > 1 and path[0] == "boxes" and "#" in str(path[1]):
+            path = ("queries", str(path[1]).partition("#")[0])  # a box that a query became
         line = next((self.lines[p] for p in _prefixes(path) if p in self.lines), None)
         parts = [f"{self.file}:{line}" if line else self.file] if self.file else []
         named = len(path) > 1 and path[0] in _SINGULAR

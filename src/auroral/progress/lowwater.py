@@ -76,6 +76,13 @@ class LowWater:
             return int(self.moments[index])
         return self.ended
 
+    def first_passing(self, value: Any) -> int | None:
+        """The first moment after which the mark is above `value`."""
+        index = int(np.searchsorted(self.values, value, side="right")) if len(self.values) else 0
+        if index < len(self.values):
+            return int(self.moments[index])
+        return self.ended
+
     def then(self, moments: Moments, values: Values) -> LowWater:
         """Add later steps; values may repeat or fall back, the mark never does."""
         if not len(moments):
@@ -98,10 +105,29 @@ class LowWater:
         """Lower every value by `distance`."""
         return LowWater(self.moments, self.values - distance, self.ended)
 
+    def until(self, moment: int) -> LowWater:
+        """What was known before `moment`."""
+        known = int(np.searchsorted(self.moments, moment, side="left"))
+        ended = self.ended if self.ended is not None and self.ended < moment else None
+        return LowWater(self.moments[:known], self.values[:known], ended)
+
     def since(self, moment: int) -> LowWater:
         """Forget the steps that no moment from `moment` on can see."""
         first = max(int(np.searchsorted(self.moments, moment, side="right")) - 1, 0)
         return LowWater(self.moments[first:], self.values[first:], self.ended)
+
+
+def moved_since(mark: LowWater | GroupedLowWater | JointLowWater, moment: int) -> bool:
+    """Whether a mark has a step at or after a moment."""
+    if isinstance(mark, LowWater):
+        ended = mark.ended is not None and mark.ended >= moment
+        return ended or bool(len(mark.moments)) and int(mark.moments[-1]) >= moment
+    parts: list[LowWater] = (
+        [*mark.groups.values(), mark.others]
+        if isinstance(mark, GroupedLowWater)
+        else [mark.alone, mark.own, mark.other]
+    )
+    return any(moved_since(part, moment) for part in parts)
 
 
 def minimum(marks: Sequence[LowWater]) -> LowWater:
@@ -180,6 +206,10 @@ class GroupedLowWater:
     def at(self, moment: int, group: tuple[Any, ...]) -> Any | None:
         return self.of(group).at(moment)
 
+    def until(self, moment: int) -> GroupedLowWater:
+        groups = {group: mark.until(moment) for group, mark in self.groups.items()}
+        return GroupedLowWater(self.by, groups, self.others.until(moment))
+
     def since(self, moment: int) -> GroupedLowWater:
         groups = {group: mark.since(moment) for group, mark in self.groups.items()}
         return GroupedLowWater(self.by, groups, self.others.since(moment))
@@ -187,6 +217,42 @@ class GroupedLowWater:
     def end(self, moment: int) -> GroupedLowWater:
         groups = {group: mark.end(moment) for group, mark in self.groups.items()}
         return GroupedLowWater(self.by, groups, self.others.end(moment))
+
+
+@dataclass(frozen=True)
+class JointLowWater:
+    """What holds of pairs of two attributes, A and `by` [3 §7].
+
+    After any moment every tuple has A >= `own` or `by` >= `other`; `alone` is what holds of A
+    whatever `by` is. So a group with `by` = v is complete below e as soon as `own` has reached e
+    and `other` has passed v, which may be long before `alone` reaches e.
+    """
+
+    by: str
+    alone: LowWater
+    own: LowWater
+    other: LowWater
+
+    def of(self, value: Any) -> LowWater:
+        """The mark of A among tuples whose `by` is `value`; NULL has only `alone`."""
+        passed = None if value is None else self.other.first_passing(value)
+        if passed is None:
+            return self.alone
+        moments = np.maximum(self.own.moments, passed)
+        steps = LowWater(ended=self.own.ended).then(*_last_of_moment(moments, self.own.values))
+        return maximum(self.alone, steps)
+
+    def until(self, moment: int) -> JointLowWater:
+        parts = (self.alone, self.own, self.other)
+        return JointLowWater(self.by, *(part.until(moment) for part in parts))
+
+    def since(self, moment: int) -> JointLowWater:
+        parts = (self.alone, self.own, self.other)
+        return JointLowWater(self.by, *(part.since(moment) for part in parts))
+
+    def end(self, moment: int) -> JointLowWater:
+        parts = (self.alone, self.own, self.other)
+        return JointLowWater(self.by, *(part.end(moment) for part in parts))
 
 
 Mark = LowWater | GroupedLowWater

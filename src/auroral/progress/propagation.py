@@ -1,19 +1,35 @@
-"""How marks pass through boxes that keep tuples: filter, map and union.
+"""How marks pass through boxes: one small rule each. Rules are pure: marks in, marks out.
 
-An arc's progress is a mapping from attribute to mark. Rules are pure: marks in, marks out.
+An arc's progress is a mapping from attribute to mark; `joint` adds what holds of pairs of
+attributes, which only joins make and only boxes grouped on both use [3 §7].
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from auroral.progress.lowwater import GroupedLowWater, LowWater, Mark, minimum
+import numpy as np
+
+from auroral.progress.lowwater import GroupedLowWater, JointLowWater, LowWater, Mark, minimum
 
 ArcProgress = Mapping[str, Mark]
+Joint = Mapping[tuple[str, str], tuple[LowWater, LowWater]]
+
+
+class Promises(dict[str, Mark]):
+    """Marks by attribute, and joint ones: after any moment a tuple has a >= first or b >= second.
+
+    A joint promise stands under both orders of its attributes.
+    """
+
+    def __init__(self, marks: ArcProgress | None = None, joint: Joint | None = None):
+        super().__init__(marks or {})
+        self.joint: Joint = joint or {}
 
 
 def passed(progress: ArcProgress) -> ArcProgress:
-    """Filter: what holds of all tuples holds of some of them."""
+    """Filter, dedup: what holds of all tuples holds of some of them."""
     return progress
 
 
@@ -31,7 +47,13 @@ def renamed(progress: ArcProgress, names: Mapping[str, Sequence[str]]) -> ArcPro
             elif all(names.get(field) for field in mark.by):
                 by = tuple(names[field][0] for field in mark.by)
                 result[copy] = GroupedLowWater(by, mark.groups, mark.others)
-    return result
+    pairs = {
+        (one, other): marks
+        for (a, b), marks in joint_of(progress).items()
+        for one in names.get(a, ())
+        for other in names.get(b, ())
+    }
+    return Promises(result, pairs)
 
 
 def united(inputs: Sequence[ArcProgress]) -> ArcProgress:
@@ -45,6 +67,133 @@ def united(inputs: Sequence[ArcProgress]) -> ArcProgress:
             if mark is not None:
                 result[attribute] = mark
     return result
+
+
+def windowed(
+    progress: ArcProgress, on: str, by: Iterable[str], size: Any, advance: Any, history: Any = 0
+) -> ArcProgress:
+    """Aggregate: windows come out while a + size + history is above the mark [3 §A.2.2].
+
+    >>> windowed({"ts": LowWater.of([(3, 25)])}, "ts", (), 10, 10)["ts"].steps()
+    [(3, 20)]
+    """
+    mark = progress.get(on)
+    if mark is None:
+        return {}
+    mark = mark if isinstance(mark, GroupedLowWater) and _within(mark.by, by) else least(mark)
+
+    return {on: _mapped(mark, lambda values: _first_open(values, size, advance, history))}
+
+
+def paired(
+    left: ArcProgress,
+    right: ArcProgress,
+    on: tuple[str, str],
+    named: tuple[str, str],
+    before: Any,
+    after: Any,
+) -> ArcProgress:
+    """Join: the two individual punctuations of OOP-Join, and the joint one [3 Fig. 4, §7].
+
+    `on` are the ordered attributes of the sides, `named` what they are called in the result.
+
+    >>> left, right = {"l": LowWater.of([(1, 10)])}, {"r": LowWater.of([(2, 7)])}
+    >>> made = paired(left, right, ("l", "r"), ("l", "r"), 2, 4)
+    >>> made["l"].steps(), made["r"].steps()
+    ([(2, 3)], [(2, 7)])
+    """
+    if on[0] not in left or on[1] not in right:
+        return {}
+    one, other = least(left[on[0]]), least(right[on[1]])
+    marks = {
+        named[0]: minimum([one, _shifted(other, after)]),
+        named[1]: minimum([other, _shifted(one, before)]),
+    }
+    return Promises(marks, {named: (one, other), (named[1], named[0]): (other, one)})
+
+
+def resampled(
+    left: ArcProgress, right: ArcProgress, on: tuple[str, str], within: Any
+) -> ArcProgress:
+    """Resample: a left tuple waits until the right has passed it by `within`."""
+    if on[0] not in left or on[1] not in right:
+        return {}
+    marks = [least(left[on[0]]), _shifted(least(right[on[1]]), within)]
+    return {on[0]: minimum(marks)}
+
+
+def only(progress: ArcProgress, on: str, by: Iterable[str]) -> ArcProgress:
+    """Sort by punctuation: tuples come later than they did, but still before the mark of `on`."""
+    if on not in progress:
+        return {}
+    mark = progress[on]
+    return {on: mark if isinstance(mark, GroupedLowWater) and _within(mark.by, by) else least(mark)}
+
+
+def relied_on(progress: ArcProgress, on: str | None, by: Iterable[str]) -> Mark | JointLowWater:
+    """The mark by which a box judges its tuples; an empty one if nothing is promised.
+
+    A grouped mark serves a box that is grouped at least as finely, a joint one a box grouped on
+    the other attribute of the pair.
+    """
+    if on is None:
+        return LowWater()
+    mark = next((m for name, m in progress.items() if name.lower() == on.lower()), LowWater())
+    for (own, other), (first, second) in joint_of(progress).items():
+        if own.lower() == on.lower() and _within((other,), by):
+            return JointLowWater(other, least(mark), first, second)
+    return mark if isinstance(mark, GroupedLowWater) and _within(mark.by, by) else least(mark)
+
+
+def joint_of(progress: ArcProgress) -> Joint:
+    return progress.joint if isinstance(progress, Promises) else {}
+
+
+def least(mark: Mark) -> LowWater:
+    """What holds of every group, known or not."""
+    if isinstance(mark, LowWater):
+        return mark
+    return minimum([*mark.groups.values(), mark.others])
+
+
+def _first_open(marks: Any, size: Any, advance: Any, history: Any) -> Any:
+    """The least window start k * advance whose end, and history, is above the mark."""
+    if not isinstance(size, float):
+        return advance * (np.floor_divide(_less(marks, size + history), advance) + 1)
+    marks = np.asarray(marks, np.float64)
+    # Rounded arithmetic: look for it around where it should be, as windows themselves do.
+    k = np.floor((marks - (size + history)) / advance) - 1
+    for _ in range(4):
+        k = np.where(k * advance + size + history > marks, k, k + 1)
+    return k * advance
+
+
+def _within(fields: Iterable[str], by: Iterable[str]) -> bool:
+    return {name.lower() for name in fields} <= {name.lower() for name in by}
+
+
+def _mapped(mark: Mark, change: Any) -> Mark:
+    if isinstance(mark, GroupedLowWater):
+        groups = {group: _steps(m, change) for group, m in mark.groups.items()}
+        return GroupedLowWater(mark.by, groups, _steps(mark.others, change))
+    return _steps(mark, change)
+
+
+def _steps(mark: LowWater, change: Any) -> LowWater:
+    if not len(mark.values):
+        return mark
+    return LowWater(ended=mark.ended).then(mark.moments, change(mark.values))
+
+
+def _shifted(mark: LowWater, distance: Any) -> LowWater:
+    return _steps(mark, lambda values: _less(values, distance))
+
+
+def _less(values: Any, distance: Any) -> Any:
+    """Values less a distance; near the least integer as objects, which do not wrap round."""
+    if values.dtype == np.int64 and int(values.min()) - int(distance) < -(2**63):
+        values = values.astype(object)
+    return values - distance
 
 
 def _least(marks: Sequence[Mark]) -> Mark | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from auroral.boxes.filter import REST, Filter
 from auroral.network.types import Schema
-from auroral.reference.operator import Emission, Row
+from auroral.reference.operator import Row
 from auroral.sql.expression import evaluator
 
 
@@ -23,7 +23,7 @@ class ReferenceFilter:
     def __init__(self, box: Filter, inputs: Sequence[Schema], _directory: Path | None = None):
         self._routes = {port: evaluator(p, inputs[0]) for port, p in box.predicates.items()}
 
-    def push(self, _port: int, row: Row) -> list[Emission]:
+    def push(self, _port: int, row: Row) -> list[tuple[str, Row]]:
         for port, holds in self._routes.items():
             if holds(row) is True:
                 return [(port, row)]

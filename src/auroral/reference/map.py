@@ -11,7 +11,7 @@ import pyarrow as pa
 from auroral.boxes.function import Function
 from auroral.boxes.map import Map
 from auroral.network.types import Schema
-from auroral.reference.operator import Emission, FunctionFailedError, Row
+from auroral.reference.operator import FunctionFailedError, Row
 from auroral.sql.expression import evaluator
 
 
@@ -35,7 +35,7 @@ class ReferenceMap:
             else:
                 self._expressions[name] = evaluator(how, schema)
 
-    def push(self, _port: int, row: Row) -> list[Emission]:
+    def push(self, _port: int, row: Row) -> list[tuple[str, Row]]:
         made = {name: row[name] for name in self._kept}
         made |= {name: run(row) for name, run in self._expressions.items()}
         made |= {name: run(row) for name, run in self._functions.items()}

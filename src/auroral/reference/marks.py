@@ -1,4 +1,4 @@
-"""Progress the naive way: what each arc promises now, from what has arrived so far.
+"""Progress the naive way: what a promise is, and what each stream promises now.
 
 Independent of `progress/`, which it checks. Values are exact Python numbers in the units of the
 field: µs for timestamps, days for dates, the least digit for decimals.
@@ -7,37 +7,59 @@ field: µs for timestamps, days for dates, the least digit for decimals.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
-from auroral.boxes import Filter, Map, Union
-from auroral.network.box import Box
+import pyarrow as pa
+
 from auroral.network.declarations import Stream
-from auroral.network.types import Schema, Type
-from auroral.sql.expression import analyze
+from auroral.network.types import Type
 
 Group = tuple[Any, ...]
 END = math.inf
-_NEVER: Group = (object(),)
-"""A group that no tuple has."""
+# Python rounds decimals to 28 digits unless told otherwise; fields have up to 38.
+_EXACT = Context(prec=76)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """What holds of pairs: every tuple to come has A >= `own` or `by` >= `other` [3 §7]."""
+
+    by: str
+    own: Any
+    other: Any
 
 
 @dataclass(frozen=True)
 class Promise:
     """For each group of `by`, the value below which nothing comes; without `by` the group is ().
 
-    `others` holds for every group that never came.
+    `others` holds for every group that never came; `joint` says more of pairs of attributes.
     """
 
     by: tuple[str, ...]
     marks: Mapping[Group, Any]
     others: Any = None
+    joint: tuple[Joint, ...] = ()
 
     def of(self, group: Group) -> Any:
         return self.marks.get(group if self.by else (), self.others)
+
+    def least(self) -> Any:
+        """What holds of all groups, those that never came too."""
+        if not self.by:
+            return self.marks[()]
+        return least([*self.marks.values(), self.others])
+
+    def among(self, by: tuple[str, ...], group: Group) -> Any:
+        """What holds of a group of `by`; the least of all if that does not tell the group here."""
+        if not set(self.by) <= set(by):
+            return self.least()
+        return self.of(tuple(group[by.index(name)] for name in self.by))
 
 
 Promises = Mapping[str, Promise]
@@ -105,52 +127,19 @@ class StreamMark:
         self._marks[key] = max(self._marks.get(key, value), value)
 
 
-def passed_on(box: Box, schemas: Sequence[Schema], inputs: Sequence[Promises]) -> Promises:
-    """What a box promises on each of its arcs, given what its inputs promise."""
-    if isinstance(box, Filter):
-        return inputs[0]
-    if isinstance(box, Map):
-        return _mapped(box, schemas[0], inputs[0])
-    assert isinstance(box, Union)
-    return _united(schemas[0], inputs)
-
-
-def _mapped(box: Map, schema: Schema, promises: Promises) -> Promises:
-    copies: dict[str, list[str]] = {name: [name] for name in box.kept(schema)}
-    for name, how in box.compute.items():
-        column = analyze(how, schema).column if isinstance(how, str) else None
-        if column is not None:
-            copies.setdefault(column, []).append(name)
-    return {
-        copy: replace(promise, by=tuple(copies[name][0] for name in promise.by))
-        for attribute, promise in promises.items()
-        if all(name in copies for name in promise.by)
-        for copy in copies.get(attribute, ())
-    }
-
-
-def _united(schema: Schema, inputs: Sequence[Promises]) -> Promises:
-    """Per attribute the least of all inputs; a promise for all groups is one for each."""
-    found: dict[str, Promise] = {}
-    for name in schema.names:
-        given = [_fold(promises).get(name.lower()) for promises in inputs]
-        every = [promise for promise in given if promise is not None]
-        shapes = {tuple(field.lower() for field in promise.by) for promise in every} - {()}
-        if len(every) == len(inputs) and len(shapes) <= 1:
-            by = next((promise.by for promise in every if promise.by), ())
-            groups = dict.fromkeys(g for promise in every if promise.by for g in promise.marks)
-            least = {group: _least(every, group) for group in (groups if by else [()])}
-            found[name] = Promise(by, least, _least(every, _NEVER))
-    return found
-
-
-def _fold(promises: Promises) -> Promises:
-    return {attribute.lower(): promise for attribute, promise in promises.items()}
-
-
-def _least(promises: Sequence[Promise], group: Group) -> Any:
-    marks = [promise.of(group) for promise in promises]
+def least(marks: list[Any]) -> Any:
+    """The least of marks; nothing is promised if one of them promises nothing."""
     return None if None in marks else min(marks)
+
+
+def reaches(mark: Any, value: Any) -> bool:
+    """Whether nothing below `value` comes any more."""
+    return mark is not None and mark >= value
+
+
+def passes(mark: Any, value: Any) -> bool:
+    """Whether not even `value` itself comes any more."""
+    return mark is not None and mark > value
 
 
 def group_key(group: Group) -> Group:
@@ -168,6 +157,22 @@ def number(value: Any, type: Type) -> Any:
     if isinstance(value, date):
         return (value - date(1970, 1, 1)).days
     return int(Fraction(value) * 10**type.scale) if type.name == "decimal" else value
+
+
+def value_of(units: Any, type: Type) -> Any:
+    """The value of a field, given in its units; None if the field can not hold it."""
+    value = units
+    try:
+        if type.name.startswith("timestamp"):
+            zone = UTC if type.name == "timestamp" else None
+            value = datetime(1970, 1, 1, tzinfo=zone) + timedelta(microseconds=units)
+        elif type.name == "date":
+            value = date(1970, 1, 1) + timedelta(days=units)
+        elif type.name == "decimal":
+            value = Decimal(units).scaleb(-type.scale, _EXACT)
+        return pa.array([value], type.arrow())[0].as_py()
+    except (OverflowError, InvalidOperation, pa.ArrowInvalid):
+        return None
 
 
 def _clock(us: int, type: Type) -> Any:

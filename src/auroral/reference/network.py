@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from auroral.boxes import Filter, Map, Union
+from auroral.boxes import Aggregate, BSort, Dedup, Filter, Join, Map, Number, Resample, Union
 from auroral.errors import UsageError, closest, known
 from auroral.network.box import Box, not_executable
 from auroral.network.network import Network
 from auroral.network.types import Field, Schema, Type
+from auroral.reference.aggregate import reference_aggregate
+from auroral.reference.bsort import ReferenceBSort
+from auroral.reference.dedup import ReferenceDedup
 from auroral.reference.filter import ReferenceFilter
+from auroral.reference.join import reference_join
 from auroral.reference.map import ReferenceMap
-from auroral.reference.marks import Promises, StreamMark, group_key, passed_on
-from auroral.reference.operator import FunctionFailedError, Operator, Row
+from auroral.reference.marks import Promises, StreamMark, group_key
+from auroral.reference.number import ReferenceNumber
+from auroral.reference.operator import Emission, Failed, Now, Operator, Row, Tuple, TupleByTuple
+from auroral.reference.promises import rule
+from auroral.reference.resample import ReferenceResample
 from auroral.reference.union import ReferenceUnion
 from auroral.sql.expression import evaluator
 
 
 @dataclass(frozen=True)
 class Dead:
-    """A tuple for which a Python function of a box raised."""
+    """A tuple, or the start and group of a window, for which a Python function of a box raised."""
 
     box: str
     reason: str
@@ -44,10 +51,11 @@ class Reference:
     ([{'sid': 2, 'pos': 31}], [{'sid': 1, 'pos': 29}])
     """
 
-    def __init__(self, network: Network):
-        for name, box in network.boxes.items():
-            if not box.executable:
-                raise not_executable(network.place("boxes", name), box)
+    def __init__(
+        self,
+        network: Network,
+        tables: Mapping[str, Iterable[Mapping[str, Any] | Sequence[Any]]] | None = None,
+    ):
         if network.queries:
             raise UsageError(
                 "QUERY_NOT_EXECUTABLE",
@@ -57,12 +65,19 @@ class Reference:
         self.network = network
         self.checked = network.check(_only_spark)
         self.dead: list[Dead] = []
-        self._collected: dict[str, list[Row]] = {name: [] for name in self.checked.arcs}
+        self.late: dict[tuple[str, str], int] = {}
+        """How many tuples became part of no result, by box and reason."""
+        self._tables = _filled(network, tables or {})
+        self._collected: dict[str, list[Tuple]] = {name: [] for name in self.checked.arcs}
         self._marks = {name: StreamMark(stream) for name, stream in network.streams.items()}
-        self._inputs = {n: [a.name for a in self.checked.inputs_of(n)] for n in self.checked.order}
-        self._operators = {
-            name: _operator(name, network.boxes[name], self._schemas(name), network.directory)
-            for name in self.checked.order
+        self._moment = 0
+        self._clock_us: int | None = None
+        self._ended = False
+        self._operators = {name: self._operator(name) for name in self.checked.order}
+        self._rules = {
+            arc.name: (box.sources(), rule(box, arc.port, self._schemas(name)))
+            for name, box in ((name, network.boxes[name]) for name in self.checked.order)
+            for arc in self.checked.outputs_of(name)
         }
 
     # ── in ──
@@ -75,7 +90,7 @@ class Reference:
         arrived = _fitted(row, self.network.streams[stream].schema_)
         self._tick(at)
         self._marks[stream].take(arrived)
-        self._flow(stream, arrived)
+        self._flow({stream: [Tuple(arrived, self._clock_us or 0, self._moment)]})
 
     def punctuate(
         self, stream: str, value: Any, group: tuple[Any, ...] = (), at: float | None = None
@@ -88,16 +103,24 @@ class Reference:
             raise UsageError("BAD_ROW", f"a punctuation of {group!r}: {expected}", where=stream)
         self._tick(at)
         self._marks[stream].punctuate(value, group)
+        self._flow({})
 
     def end(self) -> None:
-        """Let all input end."""
+        """Let all input end: every window closes, every buffer empties."""
         for mark in self._marks.values():
             mark.ended = True
+        if not self._ended:
+            self._ended = True
+            self._flow({})
 
     # ── out ──
 
     def collected(self, name: str) -> list[Row]:
-        """The tuples of an output or an arc so far, in order of emission."""
+        """The rows of an output or an arc so far, in order of emission."""
+        return [made.row for made in self.tuples(name)]
+
+    def tuples(self, name: str) -> list[Tuple]:
+        """The same with their hidden fields."""
         output = self.network.outputs.get(name)
         arc = output.from_ if output else name
         if arc not in self._collected:
@@ -109,6 +132,10 @@ class Reference:
             )
         return self._collected[arc]
 
+    def held(self, box: str) -> int:
+        """How many tuples or windows a box keeps."""
+        return self._operators[box].held()
+
     def mark(self, arc: str, attribute: str, group: tuple[Any, ...] = ()) -> Any | None:
         """The value below which nothing comes on an arc any more; None if nothing is promised.
 
@@ -119,37 +146,67 @@ class Reference:
 
     def promises(self, arc: str) -> Promises:
         """Everything an arc promises now, by attribute."""
-        producer = self.checked.arcs[arc].producer
-        if producer in self._marks:
-            return self._marks[producer].promises()
-        inputs = [self.promises(name) for name in self._inputs[producer]]
-        return passed_on(self.network.boxes[producer], self._schemas(producer), inputs)
+        return self.promised()[arc]
+
+    def promised(self) -> dict[str, Promises]:
+        """What every arc promises now."""
+        found = {name: mark.promises() for name, mark in self._marks.items()}
+        for arc, (sources, promise) in self._rules.items():
+            # A table is no arc: it stands for None.
+            found[arc] = promise([found.get(source) for source in sources])
+        return found
 
     # ── inside ──
 
-    def _flow(self, stream: str, row: Row) -> None:
-        """One moment: boxes after what feeds them, inputs in their order."""
-        moment: dict[str, list[Row]] = {stream: [row]}
-        for box, operator in self._operators.items():
-            for port, arc in enumerate(self._inputs[box]):
-                for arrived in moment.get(arc, ()):
-                    try:
-                        emitted = operator.push(port, arrived)
-                    except FunctionFailedError as error:
-                        self.dead.append(Dead(box, str(error), arrived))
-                        continue
-                    for out, made in emitted:
-                        moment.setdefault(f"{box}.{out}" if out else box, []).append(made)
-        for arc, rows in moment.items():
-            self._collected[arc] += rows
+    def _flow(self, arrived: dict[str, list[Tuple]]) -> None:
+        """One moment: boxes after what feeds them, inputs in their order, then its progress."""
+        promises = self.promised()
+        for name, operator in self._operators.items():
+            sources = self.network.boxes[name].sources()
+            made: list[Emission | Failed] = []
+            for port, arc in enumerate(sources):
+                for one in arrived.get(arc, ()):
+                    made += operator.push(port, one)
+            # A table promises nothing, and needs not.
+            known_now = [promises.get(arc, {}) for arc in sources]
+            made += operator.settle(Now(known_now, self._clock_us, self._ended))
+            for emitted in made:
+                self._take(name, emitted, arrived)
+        for arc, tuples in arrived.items():
+            self._collected[arc] += tuples
+        self._moment += 1
+
+    def _take(self, box: str, emitted: Emission | Failed, arrived: dict[str, list[Tuple]]) -> None:
+        if isinstance(emitted, Failed):
+            self.dead.append(Dead(box, emitted.reason, emitted.row))
+            return
+        if emitted.reason is not None:
+            counted = (box, emitted.reason)
+            self.late[counted] = self.late.get(counted, 0) + 1
+        if emitted.port is not None:
+            arc = f"{box}.{emitted.port}" if emitted.port else box
+            arrived.setdefault(arc, []).append(replace(emitted.tuple, moment=self._moment))
 
     def _tick(self, at: float | None) -> None:
-        if at is not None:
-            for mark in self._marks.values():
-                mark.tick(round(at * 1_000_000))
+        """Let the clock pass: in a moment of its own, before what arrives then."""
+        now_us = None if at is None else round(at * 1_000_000)
+        if now_us is None or (self._clock_us is not None and now_us <= self._clock_us):
+            return
+        self._clock_us = now_us
+        for mark in self._marks.values():
+            mark.tick(now_us)
+        self._flow({})
+
+    def _operator(self, name: str) -> Operator:
+        box, schemas = self.network.boxes[name], self._schemas(name)
+        if isinstance(box, Join):
+            return reference_join(box, schemas, tables=self._tables)
+        return _operator(self.network.place("boxes", name), box, schemas, self.network.directory)
 
     def _schemas(self, box: str) -> list[Schema]:
-        return [self.checked.arcs[arc].schema for arc in self._inputs[box]]
+        tables, arcs = self.network.tables, self.checked.arcs
+        sources = self.network.boxes[box].sources()
+        return [arcs[n].schema if n in arcs else tables[n].schema_ for n in sources]
 
     def _require_stream(self, stream: str) -> None:
         if stream not in self.network.streams:
@@ -161,20 +218,47 @@ class Reference:
             )
 
 
-def _operator(name: str, box: Box, inputs: list[Schema], directory: Path | None) -> Operator:
+def _operator(place: str, box: Box, inputs: list[Schema], directory: Path | None) -> Operator:
     if isinstance(box, Filter):
-        return ReferenceFilter(box, inputs, directory)
+        return TupleByTuple(ReferenceFilter(box, inputs, directory))
     if isinstance(box, Map):
-        return ReferenceMap(box, inputs, directory)
+        return TupleByTuple(ReferenceMap(box, inputs, directory))
     if isinstance(box, Union):
-        return ReferenceUnion(box, inputs, directory)
-    raise not_executable(f"box {name}", box)
+        return TupleByTuple(ReferenceUnion(box, inputs, directory))
+    if isinstance(box, Number):
+        return TupleByTuple(ReferenceNumber(box, inputs, directory))
+    if isinstance(box, Aggregate):
+        return reference_aggregate(box, inputs, directory)
+    if isinstance(box, BSort):
+        return ReferenceBSort(box, inputs, directory)
+    if isinstance(box, Dedup):
+        return ReferenceDedup(box, inputs, directory)
+    if isinstance(box, Resample):
+        return ReferenceResample(box, inputs, directory)
+    raise not_executable(place, box)
 
 
 def _only_spark(text: str, schema: Schema) -> Type:
     """What `check` asks for an expression beyond the catalogue: refuse it by name."""
     evaluator(text, schema)
     raise AssertionError(f"the catalogue does have {text!r}")
+
+
+def _filled(
+    network: Network, tables: Mapping[str, Iterable[Mapping[str, Any] | Sequence[Any]]]
+) -> dict[str, list[Row]]:
+    """The rows of every table; one that is not given is empty."""
+    for name in tables:
+        if name not in network.tables:
+            raise UsageError(
+                "UNKNOWN_TABLE",
+                f"there is no table {name}; {known(network.tables)}",
+                hint=closest(name, network.tables),
+            )
+    return {
+        name: [_fitted(row, table.schema_) for row in tables.get(name, ())]
+        for name, table in network.tables.items()
+    }
 
 
 def _fitted(row: Mapping[str, Any] | Sequence[Any], schema: Schema) -> Row:

@@ -1,20 +1,93 @@
-"""What every reference box is: tuples in, emissions out."""
+"""What every reference box is: tuples in, emissions out, moment by moment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from auroral.reference.marks import Promises
+
 Row = dict[str, Any]
-Emission = tuple[str, Row]
-"""A port (`""` is the arc named like the box) and the tuple that leaves on it."""
+
+
+@dataclass(frozen=True)
+class Tuple:
+    """A row with its hidden fields: when it entered, and the moment that brought or made it."""
+
+    row: Row
+    entered_us: int = 0
+    moment: int = 0
+
+
+@dataclass(frozen=True)
+class Emission:
+    """A tuple that leaves on a port (`""` is the arc named like the box).
+
+    A tuple that became part of no result carries the reason, by which it is counted; if the
+    port is None it leaves nowhere.
+    """
+
+    port: str | None
+    tuple: Tuple
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A result that there is not, because a Python function raised."""
+
+    reason: str
+    row: Row
+
+
+@dataclass(frozen=True)
+class Now:
+    """What holds once all tuples of a moment are there: what each input promises, the time."""
+
+    promises: Sequence[Promises]
+    clock_us: int | None = None
+    ended: bool = False
 
 
 class Operator(Protocol):
-    """One box at work. Only what arrives moves it, so its emissions are those of one moment."""
+    """One box at work. Each moment pushes its tuples, the first input's first, then settles."""
 
-    def push(self, port: int, row: Row) -> Iterable[Emission]:
+    def push(self, port: int, arrived: Tuple) -> Iterable[Emission | Failed]:
         """Take a tuple on the input of that number, and emit what it completes."""
+
+    def settle(self, now: Now) -> Iterable[Emission | Failed]:
+        """See the progress after this moment, and emit what it completes."""
+
+    def held(self) -> int:
+        """How many tuples or windows it keeps."""
+
+
+class RowBox(Protocol):
+    """A box that makes of each row at once what leaves on its ports, and waits for nothing."""
+
+    def push(self, port: int, row: Row) -> Iterable[tuple[str, Row]]:
+        """The ports and the rows that leave on them."""
+
+
+@dataclass(frozen=True)
+class TupleByTuple:
+    """Such a box as an operator: what it makes entered when its tuple did."""
+
+    box: RowBox
+
+    def push(self, port: int, arrived: Tuple) -> list[Emission | Failed]:
+        try:
+            made = self.box.push(port, arrived.row)
+        except FunctionFailedError as error:
+            return [Failed(str(error), arrived.row)]
+        return [Emission(out, replace(arrived, row=row)) for out, row in made]
+
+    def settle(self, _now: Now) -> list[Emission | Failed]:
+        return []
+
+    def held(self) -> int:
+        return 0
 
 
 class FunctionFailedError(Exception):

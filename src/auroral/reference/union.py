@@ -7,7 +7,7 @@ from pathlib import Path
 
 from auroral.boxes.union import Union
 from auroral.network.types import Schema
-from auroral.reference.operator import Emission, Row
+from auroral.reference.operator import Row
 
 
 class ReferenceUnion:
@@ -22,5 +22,5 @@ class ReferenceUnion:
     def __init__(self, _box: Union, inputs: Sequence[Schema], _directory: Path | None = None):
         self._names = inputs[0].names
 
-    def push(self, _port: int, row: Row) -> list[Emission]:
+    def push(self, _port: int, row: Row) -> list[tuple[str, Row]]:
         return [("", dict(zip(self._names, row.values(), strict=True)))]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from auroral.boxes import Map
+from auroral.boxes.function import Function
 from auroral.network.check import CheckedNetwork
 
 
@@ -13,24 +15,78 @@ class Superbox:
     """Boxes that run as one Spark job over one train.
 
     `sources` are the arcs it reads from logs, `terminals` those it writes to logs; `boxes` are
-    in flow order.
+    in flow order. A box that remembers tuples is the last one of its superbox: `stateful`.
     """
 
     name: str
     sources: tuple[str, ...]
     boxes: tuple[str, ...]
     terminals: tuple[str, ...]
+    stateful: str | None = None
 
 
 def superboxes(checked: CheckedNetwork, wanted: Iterable[str]) -> tuple[Superbox, ...]:
-    """Fuse connected boxes that lead to the `wanted` arcs; what leads nowhere is left out.
+    """Fuse the boxes that lead to the `wanted` arcs, in flow order; others are left out.
 
-    Boxes that share a source are connected too, so that each stream is scanned once.
+    Order-agnostic boxes that are connected or share a source run together, so that each log is
+    scanned once. A stateful box runs with the boxes before it if they serve nobody else;
+    otherwise what it reads is written to a log.
     """
-    terminals = [
-        arc for arc in dict.fromkeys(wanted) if checked.arcs[arc].producer in _boxes(checked)
-    ]
-    needed = _upstream(checked, terminals)
+    boxes = checked.network.boxes
+    outputs = [arc for arc in dict.fromkeys(wanted) if checked.arcs[arc].producer in boxes]
+    needed = [name for name in checked.order if name in _upstream(checked, outputs)]
+    own = {name: _private(checked, name, needed, outputs) for name in needed if _holds(checked, name)}
+    taken = {box for held in own.values() for box in held}
+    plain = [name for name in needed if name not in own and name not in taken]
+    groups: list[tuple[tuple[str, ...], str | None]] = []
+    groups += [(tuple(group), None) for group in _connected(checked, plain)]
+    groups += [((*held, name), name) for name, held in own.items()]
+    crossing = {
+        arc.name
+        for group, _ in groups
+        for box in group
+        for arc in checked.inputs_of(box)
+        if arc.producer not in group
+    }
+    terminals = list(dict.fromkeys([*outputs, *(arc for arc in checked.arcs if arc in crossing)]))
+    found = [_superbox(checked, group, terminals, stateful) for group, stateful in groups]
+    return tuple(_in_flow_order(found))
+
+
+def _holds(checked: CheckedNetwork, box: str) -> bool:
+    return checked.network.boxes[box].stateful
+
+
+def _private(
+    checked: CheckedNetwork, stateful: str, needed: Sequence[str], outputs: Sequence[str]
+) -> tuple[str, ...]:
+    """The order-agnostic boxes before a stateful one that can run with it."""
+    before: set[str] = set()
+    stack = [arc.producer for arc in checked.inputs_of(stateful)]
+    while stack:
+        box = stack.pop()
+        if box in checked.network.boxes and box not in before and not _holds(checked, box):
+            before.add(box)
+            stack += [arc.producer for arc in checked.inputs_of(box)]
+    readers = {
+        box: {r for r in needed if any(a.producer == box for a in checked.inputs_of(r))}
+        for box in before
+    }
+    given = {checked.arcs[arc].producer for arc in outputs}
+    alone = all(
+        readers[box] <= before | {stateful} and box not in given and not _calls(checked, box)
+        for box in before
+    )
+    return tuple(box for box in checked.order if box in before) if alone else ()
+
+
+def _calls(checked: CheckedNetwork, name: str) -> bool:
+    """Whether a box calls Python functions, whose failures must be told once."""
+    box = checked.network.boxes[name]
+    return isinstance(box, Map) and any(isinstance(how, Function) for how in box.compute.values())
+
+
+def _connected(checked: CheckedNetwork, boxes: Sequence[str]) -> list[list[str]]:
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -38,28 +94,62 @@ def superboxes(checked: CheckedNetwork, wanted: Iterable[str]) -> tuple[Superbox
             name = parent[name]
         return name
 
-    for box in needed:
+    for box in boxes:
         for arc in checked.inputs_of(box):
-            parent[root(arc.producer)] = root(box)
+            # A stateful box between two groups keeps them apart: it runs in between.
+            inner = arc.producer in boxes or arc.producer in checked.network.streams
+            source = arc.producer if inner else arc.name
+            parent[root(source)] = root(box)
     groups: dict[str, list[str]] = {}
-    for box in checked.order:
-        if box in needed:
-            groups.setdefault(root(box), []).append(box)
-    return tuple(_superbox(checked, tuple(boxes), terminals) for boxes in groups.values())
+    for box in boxes:
+        groups.setdefault(root(box), []).append(box)
+    return [part for group in groups.values() for part in _layered(checked, group)]
 
 
-def _superbox(checked: CheckedNetwork, boxes: tuple[str, ...], terminals: list[str]) -> Superbox:
+def _layered(checked: CheckedNetwork, group: Sequence[str]) -> list[list[str]]:
+    """A group split so that none of its boxes waits for a stateful box that waits for another."""
+    depth: dict[str, int] = {}
+    for name in checked.order:
+        inputs = [depth.get(arc.producer, 0) for arc in checked.inputs_of(name)]
+        depth[name] = max(inputs, default=0) + (1 if _holds(checked, name) else 0)
+    layers: dict[int, list[str]] = {}
+    for box in group:
+        layers.setdefault(depth[box], []).append(box)
+    return [layers[level] for level in sorted(layers)]
+
+
+def _superbox(
+    checked: CheckedNetwork,
+    boxes: tuple[str, ...],
+    terminals: Sequence[str],
+    stateful: str | None,
+) -> Superbox:
     inputs = [arc for box in boxes for arc in checked.inputs_of(box)]
     sources = [arc.name for arc in inputs if arc.producer not in boxes]
     own = tuple(arc for arc in terminals if checked.arcs[arc].producer in boxes)
-    return Superbox(boxes[0], tuple(dict.fromkeys(sources)), boxes, own)
+    name = stateful or boxes[0]
+    return Superbox(name, tuple(dict.fromkeys(sources)), boxes, own, stateful)
 
 
-def _boxes(checked: CheckedNetwork) -> set[str]:
-    return set(checked.network.boxes)
+def _in_flow_order(found: Sequence[Superbox]) -> list[Superbox]:
+    """Superboxes after those that write what they read."""
+    writer = {arc: superbox.name for superbox in found for arc in superbox.terminals}
+    named = {superbox.name: superbox for superbox in found}
+    done: list[Superbox] = []
+
+    def place(superbox: Superbox) -> None:
+        if superbox not in done:
+            for source in superbox.sources:
+                if source in writer:
+                    place(named[writer[source]])
+            done.append(superbox)
+
+    for superbox in found:
+        place(superbox)
+    return done
 
 
-def _upstream(checked: CheckedNetwork, terminals: list[str]) -> set[str]:
+def _upstream(checked: CheckedNetwork, terminals: Iterable[str]) -> set[str]:
     needed: set[str] = set()
     stack = [checked.arcs[arc].producer for arc in terminals]
     while stack:

@@ -55,13 +55,16 @@ class Lane:
 class Frame:
     """The growing DataFrame of one source."""
 
-    def __init__(self, source: str, scan: DataFrame, schema: Schema):
+    def __init__(self, source: str, scan: DataFrame, schema: Schema, *, made: bool = False):
         self.source = source
+        self.made = made
+        """Whether boxes made its tuples: several may have one moment, `_sub` orders them."""
+        self.hidden = (*HIDDEN_COLUMNS, "_sub") if made else HIDDEN_COLUMNS
         self._types: dict[str, Type] = {}
         self._made: dict[tuple[object, ...], str] = {}
         names = {field.name: self._fresh(field.type) for field in schema}
         columns = [F.col(f"`{field}`").alias(name) for field, name in names.items()]
-        self.data = scan.select(*HIDDEN_COLUMNS, *columns)
+        self.data = scan.select(*self.hidden, *columns)
         self.lane = Lane(source, names)
 
     def type_of(self, column: str) -> Type:
@@ -74,7 +77,7 @@ class Frame:
             (t, ty) for t, ty in dict.fromkeys(wanted) if (t, str(ty), scope) not in self._made
         ]
         if fresh:
-            own = [*HIDDEN_COLUMNS, *self._types]
+            own = [*self.hidden, *self._types]
             # The lane's fields get their own names for as long as the user's text is resolved.
             named = [F.col(column).alias(field) for field, column in lane.columns.items()]
             made = {self._fresh(ty): (text, ty) for text, ty in fresh}
@@ -86,7 +89,7 @@ class Frame:
 
     def add(self, column: Column, type: Type) -> str:
         """A column of its own."""
-        own = [*HIDDEN_COLUMNS, *self._types]
+        own = [*self.hidden, *self._types]
         name = self._fresh(type)
         self.data = self.data.select(*own, column.alias(name))
         return name

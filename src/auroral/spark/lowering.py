@@ -16,6 +16,9 @@ from auroral.spark.boxes import union as union_box
 from auroral.spark.frame import Frame, Lane
 from auroral.spark.functions import Failures
 
+CLOCK = "clock#"
+"""Stands for moments that belong to no stream."""
+
 
 @dataclass
 class Lanes:
@@ -32,8 +35,25 @@ def lower(checked: CheckedNetwork, superbox: Superbox, frames: Mapping[str, Fram
     """
     lanes = Lanes({source: [frame.lane] for source, frame in frames.items()})
     for name in superbox.boxes:
+        if name == superbox.stateful:
+            continue  # a kernel of its own, after them
         _lower_box(checked, name, checked.network.boxes[name], frames, lanes)
     return lanes
+
+
+def roots(checked: CheckedNetwork, source: str) -> frozenset[str]:
+    """Whose moments the tuples of a log can have: of which streams, or of clock and end."""
+    if source in checked.network.streams:
+        return frozenset((source,))
+    found = {CLOCK}
+    stack = [checked.arcs[source].producer]
+    while stack:
+        for arc in checked.inputs_of(stack.pop()):
+            if arc.producer in checked.network.streams:
+                found.add(arc.producer)
+            else:
+                stack.append(arc.producer)
+    return frozenset(found)
 
 
 def _lower_box(
@@ -52,6 +72,8 @@ def _lower_box(
             lanes.arcs.setdefault(name, []).append(mapped)
             lanes.failures += [(name, failure) for failure in failed]
     elif isinstance(box, Union):
-        lanes.arcs[name] = union_box.lower(box, inputs, checked.arcs[name].schema)
+        lanes.arcs[name] = union_box.lower(
+            inputs, checked.arcs[name].schema, lambda source: roots(checked, source)
+        )
     else:
         raise not_executable(f"box {name}", box)

@@ -33,6 +33,12 @@ class Strand:
     columns: tuple[str, ...]
     rank: bytes
     rows: Rows
+    made: bool = False
+
+    @property
+    def ranked(self) -> bool:
+        """Whether one moment can bring several of its tuples to the arc."""
+        return bool(self.rank) or self.made
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class Plan:
         tables: dict[str, pa.Table] = {}
         counts: dict[Rows, int] = {}
         for arc, strands in self.strands.items():
-            ranked = any(strand.rank for strand in strands)
+            ranked = any(strand.ranked for strand in strands)
             wanted = arc_schema(self.schemas[arc], ranked)
             parts = []
             for strand in strands:
@@ -88,14 +94,14 @@ class Plan:
     def arc_frame(self, arc: str) -> DataFrame:
         """The tuples of one terminal arc as a DataFrame, for Spark to write."""
         schema = self.schemas[arc]
-        ranked = any(strand.rank for strand in self.strands[arc])
+        ranked = any(strand.ranked for strand in self.strands[arc])
         parts = []
         for strand in self.strands[arc]:
             rows = self.data
             if self.bits > 1:
                 rows = rows.where(self._mark_sql(strand))
             names = zip(strand.columns, schema.names, strict=True)
-            sub = [F.expr(f"X'{strand.rank.hex()}'").alias("_sub")] if ranked else []
+            sub = [sub_column(strand.rank, strand.made).alias("_sub")] if ranked else []
             fields = [F.col(column).alias(name) for column, name in names]
             parts.append(rows.select(*HIDDEN_COLUMNS, *sub, *fields))
         return reduce(DataFrame.unionAll, parts)
@@ -106,7 +112,11 @@ class Plan:
         rows = result if self.bits == 1 else result.filter(self._marked(result, strand))
         columns = [rows[name] for name in (*HIDDEN_COLUMNS, *strand.columns)]
         if ranked:
-            columns.insert(2, pa.repeat(pa.scalar(strand.rank, SUB), rows.num_rows))
+            rank = pa.repeat(pa.scalar(strand.rank, SUB), rows.num_rows)
+            if strand.made:
+                rest = pc.fill_null(rows["_sub"].cast(SUB), b"")
+                rank = pc.binary_join_element_wise(rank, rest, b"")
+            columns.insert(2, rank)
         table = pa.Table.from_arrays(columns, names=wanted.names)
         return table if table.schema == wanted else table.cast(wanted)
 
@@ -121,6 +131,12 @@ def arc_schema(schema: Schema, ranked: bool = False) -> pa.Schema:
     hidden = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.int64())]
     hidden += [pa.field("_sub", SUB)] if ranked else []
     return pa.schema([*hidden, *schema.arrow()])
+
+
+def sub_column(rank: bytes, made: bool) -> Column:
+    """What orders tuples of one moment: a lane's rank, then what their source says."""
+    literal = F.expr(f"X'{rank.hex()}'")
+    return F.concat(literal, F.expr("coalesce(_sub, X'')")) if made else literal
 
 
 def in_order(table: pa.Table) -> pa.Table:
@@ -140,11 +156,7 @@ def compile_plan(
     files: Mapping[str, Sequence[str]],
 ) -> Plan:
     """Compile a superbox over the files of each source that has tuples."""
-    frames = {
-        source: Frame(source, _scan(session, checked.arcs[source].schema, paths), schema)
-        for source, paths in files.items()
-        for schema in [checked.arcs[source].schema]
-    }
+    frames = source_frames(session, checked, files)
     lanes = lower(checked, superbox, frames)
     wanted = [(arc, lane) for arc in superbox.terminals for lane in lanes.arcs.get(arc, [])]
     wanted_failures = [(box, _failure_lane(failure)) for box, failure in lanes.failures]
@@ -153,7 +165,13 @@ def compile_plan(
     bits = {id(lane): bit for bit, lane in enumerate(everything)}
     strands: dict[str, tuple[Strand, ...]] = {}
     for arc, lane in wanted:
-        strand = Strand(bits[id(lane)], slots.take(lane), lane.rank, rows_of(lane))
+        strand = Strand(
+            bits[id(lane)],
+            slots.take(lane),
+            lane.rank,
+            rows_of(lane),
+            frames[lane.source].made,
+        )
         strands[arc] = (*strands.get(arc, ()), strand)
     failures = tuple(
         (box, Strand(bits[id(lane)], slots.take(lane), b"", rows_of(lane)))
@@ -165,7 +183,10 @@ def compile_plan(
     for source, frame in frames.items():
         own = [(bits[id(lane)], lane) for lane in everything if lane.source == source]
         if own:
-            parts.append(_result(frame, own, slots, masks, counting.observe(frame, source)))
+            data = counting.observe(frame, source)
+            if any(held.made for held in frames.values()) and not frame.made:
+                data = data.withColumn("_sub", F.lit(None).cast("binary"))
+            parts.append(_result(own, slots, masks, data, frame))
     return Plan(
         reduce(DataFrame.unionAll, parts),
         strands,
@@ -176,15 +197,28 @@ def compile_plan(
     )
 
 
-def _scan(session: SparkSession, schema: Schema, paths: Sequence[str]) -> DataFrame:
-    reader = session.read.schema(_with_hidden(schema))
+def source_frames(
+    session: SparkSession, checked: CheckedNetwork, files: Mapping[str, Sequence[str]]
+) -> dict[str, Frame]:
+    """A frame for each source that has files."""
+    frames = {}
+    for source, paths in files.items():
+        schema, made = checked.arcs[source].schema, source not in checked.network.streams
+        frames[source] = Frame(source, _scan(session, schema, paths, made), schema, made=made)
+    return frames
+
+
+def _scan(
+    session: SparkSession, schema: Schema, paths: Sequence[str], made: bool
+) -> DataFrame:
+    reader = session.read.schema(_with_hidden(schema, made))
     return reader.option("parquet.page.verify-checksum.enabled", "true").parquet(*paths)
 
 
-def _with_hidden(schema: Schema) -> str:
+def _with_hidden(schema: Schema, made: bool) -> str:
     fields = spark_schema(schema)
     names = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in fields)
-    return f"_seq bigint, _ts bigint, {names}"
+    return f"_seq bigint, _ts bigint, {'_sub binary, ' if made else ''}{names}"
 
 
 def _failure_lane(failure: Failures) -> Lane:
@@ -192,7 +226,7 @@ def _failure_lane(failure: Failures) -> Lane:
 
 
 def _result(
-    frame: Frame, own: list[tuple[int, Lane]], slots: _Slots, masks: int, data: DataFrame
+    own: list[tuple[int, Lane]], slots: _Slots, masks: int, data: DataFrame, frame: Frame
 ) -> DataFrame:
     """The rows of a frame that belong to some lane, marked with which."""
     conditions = [lane.condition_sql() for _, lane in own]
@@ -206,7 +240,8 @@ def _result(
             if bit // _BITS == number
         ]
         marks.append(F.expr(" + ".join(terms) or "0L").alias(f"_mask{number}"))
-    return data.select(*HIDDEN_COLUMNS, *marks, *slots.columns(frame))
+    hidden = [name for name in (*HIDDEN_COLUMNS, "_sub") if name in data.columns]
+    return data.select(*hidden, *marks, *slots.columns(frame))
 
 
 class _Slots:

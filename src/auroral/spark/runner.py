@@ -21,18 +21,10 @@ from auroral.spark.counting import Rows, metric_name
 from auroral.spark.plan import Plan, arc_schema, compile_plan
 from auroral.spark.session import is_local
 from auroral.spark.slots import Slots, slot_count
+from auroral.spark.train_file import TrainFile, first_line
 from auroral.storage.segment import MAX_FILE_BYTES
 
 _MOST_PLANS = 32
-
-
-@dataclass(frozen=True)
-class TrainFile:
-    """One Parquet file of a train."""
-
-    path: Path
-    rows: int
-    bytes: int
 
 
 @dataclass
@@ -88,7 +80,7 @@ class Runner:
             else:
                 self._write(compiled.plan, rows, superbox, result)
         except (PySparkException, Py4JError, pa.ArrowException) as error:
-            raise RunError("SPARK_FAILED", _first_line(error), where=superbox.name) from error
+            raise RunError("SPARK_FAILED", first_line(error), where=superbox.name) from error
         return result
 
     def warm_up(self, superbox: Superbox) -> None:
@@ -116,7 +108,11 @@ class Runner:
             self._plans.move_to_end(key)
             return self._plans[key]
         self._numbered += 1
-        schemas = {source: arc_schema(self.checked.arcs[source].schema) for source in train}
+        schemas = {
+            source: arc_schema(self.checked.arcs[source].schema, source not in streams)
+            for streams in [self.checked.network.streams]
+            for source in train
+        }
         wanted = {source: count for source, count in counts.items() if count}
         slots = Slots(self._directory / f"plan-{self._numbered}", wanted, schemas)
         compiled = _Compiled(self.compile(superbox, slots.files), slots)
@@ -191,8 +187,3 @@ class Runner:
                 where=superbox.name,
                 hint="a segment was changed from outside",
             )
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__

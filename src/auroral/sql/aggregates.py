@@ -2,53 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
 
 from auroral.errors import NetworkError, closest
 from auroral.network.types import Field, Schema, Type
+from auroral.sql.aggregate_calls import (
+    SUPPORTED,
+    AggregateCall,
+    CheckedCall,
+    check_call,
+    unsupported,
+)
+from auroral.sql.aggregate_evaluation import evaluate_call
 from auroral.sql.catalogue import CATALOGUE
-from auroral.sql.coercion import adjusted, array_of
 from auroral.sql.compiler import compile_node, result_type
 from auroral.sql.expression import Resolver
 from auroral.sql.parser import parse
 from auroral.sql.refusals import AGGREGATES, refuse
 from auroral.sql.syntax import Call, Case, Cast, Index, Member, Name, Node, free_names, walk
-from auroral.sql.typed import OnlySparkError
+from auroral.sql.typed import OnlySparkError, Row, Typed
 
-_COUNTS = frozenset(("count", "count_if", "approx_count_distinct", "regr_count"))
-_SAME = frozenset(
-    "min max first first_value last last_value any_value mode max_by min_by".split()  # noqa: SIM905
-)
-_BITS = frozenset(("bit_and", "bit_or", "bit_xor"))
-_DOUBLES = frozenset(
+
+@dataclass(frozen=True)
+class Plan:
+    """The aggregates of an expression, and the expression over them as text and as a tree.
+
+    `outer` is None if the expression is nothing but one call.
     """
-    stddev std stddev_samp stddev_pop variance var_samp var_pop skewness kurtosis corr covar_pop
-    covar_samp median percentile
-    """.split()  # noqa: SIM905
-)
-_SUMS = frozenset(("sum", "try_sum", "avg", "mean", "try_avg"))
-_BOOLEANS = frozenset(("bool_and", "bool_or", "every", "some", "any"))
-_LISTS = frozenset(("collect_list", "collect_set", "array_agg"))
-_ONE = (1, 1)
-_ARITY = {
-    "count": (0, 99),  # count(*) has none
-    "approx_count_distinct": (1, 2),
-    "regr_count": (2, 2),
-    "first": (1, 2),
-    "first_value": (1, 2),
-    "last": (1, 2),
-    "last_value": (1, 2),
-    "any_value": (1, 2),
-    "mode": (1, 2),
-    "max_by": (2, 2),
-    "min_by": (2, 2),
-    "corr": (2, 2),
-    "covar_pop": (2, 2),
-    "covar_samp": (2, 2),
-    "percentile": (2, 3),
-}
-"""How many arguments an aggregate takes, if not one."""
+
+    checked: tuple[CheckedCall, ...]
+    outer: str | None
+    tree: Node
+
+    def scope(self, schema: Schema, groups: tuple[str, ...]) -> Schema:
+        """What the outer expression may name: agg0, agg1, … and the groups."""
+        found = (Field(f"agg{at}", one.call.type) for at, one in enumerate(self.checked))
+        return Schema((*found, *(schema.field(name) for name in groups)))
 
 
 @dataclass(frozen=True)
@@ -58,6 +50,17 @@ class Aggregation:
     text: str
     type: Type
     fields: tuple[str, ...]
+    plan: Callable[[], Plan] = field(repr=False, compare=False)
+
+    @cached_property
+    def calls(self) -> tuple[AggregateCall, ...]:
+        """Its aggregates; an error names those that only Spark has."""
+        return tuple(one.call for one in self.plan().checked)
+
+    @cached_property
+    def outer(self) -> str | None:
+        """Spark SQL over the columns agg0, agg1, …, None if it is nothing but one aggregate."""
+        return self.plan().outer
 
 
 def analyze_aggregate(
@@ -70,8 +73,9 @@ def analyze_aggregate(
     """Check an aggregate expression and find its type; `groups` may stand outside aggregates.
 
     >>> schema = Schema.parse("pos int, price decimal(8,2)")
-    >>> str(analyze_aggregate("sum(pos) / count(*)", schema).type)
-    'double'
+    >>> found = analyze_aggregate("sum( pos+1 ) / count(*)", schema)
+    >>> str(found.type), found.outer, found.calls[0].args
+    ('double', 'agg0 / agg1', ('pos+1',))
     >>> str(analyze_aggregate("avg(price)", schema).type)
     'decimal(12,6)'
     """
@@ -81,96 +85,144 @@ def analyze_aggregate(
         raise NetworkError("SYNTAX_ERROR", "the expression is nested too deeply") from None
 
 
+def aggregate_evaluator(
+    text: str, schema: Schema, *, groups: tuple[str, ...] = ()
+) -> Callable[[Sequence[Row]], Any]:
+    """Compile an aggregate expression into a function of a window's rows in order of arrival.
+
+    >>> evaluate = aggregate_evaluator("max(x) - min(x)", Schema.parse("x int"))
+    >>> evaluate([{"x": 3}, {"x": None}, {"x": 8}])
+    5
+    """
+    analyze_aggregate(text, schema, groups=groups, resolver=_not_in_reference)
+    plan = _planned(text, schema)
+    outer = _in_reference(plan.tree, plan.scope(schema, groups))
+    names = tuple(schema.field(name).name for name in groups)
+
+    def evaluate(rows: Sequence[Row]) -> Any:
+        values = {name: rows[0][name] if rows else None for name in names}
+        for at, one in enumerate(plan.checked):
+            values[f"agg{at}"] = evaluate_call(one, rows)
+        return outer.run(values)
+
+    return evaluate
+
+
 def _analyzed(
     text: str, schema: Schema, groups: tuple[str, ...], resolver: Resolver | None
 ) -> Aggregation:
     tree = parse(text)
     read = {schema.field(name).name for name in free_names(tree)}
     fields = tuple(name for name in schema.names if name in read)
-    found: list[Field] = []
-
-    def replaced(node: Node) -> Node:
-        if isinstance(node, Call) and node.name in AGGREGATES:
-            name = f"aggregate_{len(found)}"
-            found.append(Field(name, _type(node, schema)))
-            return Name(name)
-        return _rebuilt(node, replaced)
-
     try:
-        outer = replaced(tree)
-        refuse(outer, schema)
-        scope = Schema((*found, *(schema.field(name) for name in groups)))
-        loose = [name for name in free_names(outer) if name not in scope]
-        if loose or not (found or groups):
-            _refuse_misspelt(outer)
-            what = f"the field {loose[0]}" if loose else "none"
-            raise NetworkError(
-                "NOT_AGGREGATED",
-                f"expected an aggregate such as count(*) or avg(x); found {what} in {text!r}",
-                hint=f"write first({loose[0]}) or group by it" if loose else None,
-            )
-        return Aggregation(text, result_type(compile_node(outer, scope).type), fields)
+        plan = _plan(text, schema, lambda node, _: compile_node(node, schema))
+        _require_aggregated(text, plan, schema, groups)
+        type = result_type(compile_node(plan.tree, plan.scope(schema, groups)).type)
+        return Aggregation(text, type, fields, lambda: plan)
     except OnlySparkError as only:
         if resolver is None:
             raise NetworkError(
                 "UNKNOWN_FUNCTION",
                 f"there is no {only.what} in the catalogue, and no Spark at hand to ask",
-                hint=closest(only.what, (*AGGREGATES, *CATALOGUE)),
+                hint=closest(only.what, (*SUPPORTED, *CATALOGUE)),
             ) from None
-        return Aggregation(text, resolver(text, schema), fields)
+        # What the aggregates take is asked of Spark only when they are to be computed.
+        later = partial(_planned, text, schema, resolver)
+        return Aggregation(text, resolver(text, schema), fields, later)
+
+
+def _planned(text: str, schema: Schema, resolver: Resolver | None = None) -> Plan:
+    """The plan of an expression; types only Spark knows are asked of the resolver."""
+
+    def compiled(node: Node, source: str) -> Typed:
+        try:
+            return compile_node(node, schema)
+        except OnlySparkError as only:
+            if resolver is None:
+                raise _unknown_to_reference(only) from None
+            return Typed(resolver(source, schema), partial(_unevaluated, only))
+
+    try:
+        return _plan(text, schema, compiled)
+    except OnlySparkError as only:
+        raise unsupported(only.what) from None
+
+
+def _plan(text: str, schema: Schema, compiled: Callable[[Node, str], Typed]) -> Plan:
+    """Take the aggregates out of an expression, in the tree and in the text."""
+    tree = parse(text)
+    found: list[CheckedCall] = []
+    places: dict[tuple[int, int], str] = {}
+
+    def argument(node: Node, source: str) -> Typed:
+        refuse(node, schema)
+        return compiled(node, source)
+
+    def replaced(node: Node) -> Node:
+        if isinstance(node, Call) and node.name in AGGREGATES:
+            checked = check_call(node, text, argument)
+            calls = [one.call for one in found]
+            at = calls.index(checked.call) if checked.call in calls else len(found)
+            if at == len(found):
+                found.append(checked)
+            assert node.place is not None
+            places[node.place.whole] = f"agg{at}"
+            return Name(f"agg{at}")
+        return _rebuilt(node, replaced)
+
+    outer = replaced(tree)
+    refuse(outer, schema)
+    if isinstance(outer, Name) and places:
+        return Plan(tuple(found), None, outer)
+    for (start, end), name in sorted(places.items(), reverse=True):
+        text = text[:start] + name + text[end:]
+    return Plan(tuple(found), text, outer)
+
+
+def _require_aggregated(text: str, plan: Plan, schema: Schema, groups: tuple[str, ...]) -> None:
+    scope = plan.scope(schema, groups)
+    loose = [name for name in free_names(plan.tree) if name not in scope]
+    if not loose and (plan.checked or groups):
+        return
+    _refuse_misspelt(plan.tree)
+    what = f"the field {loose[0]}" if loose else "none"
+    raise NetworkError(
+        "NOT_AGGREGATED",
+        f"expected an aggregate such as count(*) or avg(x); found {what} in {text!r}",
+        hint=f"write first({loose[0]}) or group by it" if loose else None,
+    )
 
 
 def _refuse_misspelt(outer: Node) -> None:
     """Say `there is no summ` rather than that nothing is aggregated."""
     for node in walk(outer):
         if isinstance(node, Call) and node.name not in CATALOGUE:
-            hint = closest(node.name, AGGREGATES)
+            hint = closest(node.name, SUPPORTED)
             if hint:
                 raise NetworkError("UNKNOWN_FUNCTION", f"there is no {node.name}", hint=hint)
 
 
-def _type(call: Call, schema: Schema) -> Type:
-    name = call.name
-    for argument in call.args:
-        refuse(argument, schema)
-    of = [compile_node(argument, schema).type for argument in call.args]
-    least, most = _ARITY.get(name, _ONE)
-    if name in _KNOWN and not least <= len(of) <= most:
-        wanted = str(least) if least == most else f"{least} to {most}"
-        raise NetworkError("WRONG_ARITY", f"{name} takes {wanted} arguments, found {len(of)}")
-    if name in _COUNTS:
-        if name == "count_if":
-            _require(name, of[0].name == "boolean", "a boolean", of[0])
-        return Type("bigint")
-    if name in _SAME:
-        return of[0]
-    if name in _BITS:
-        _require(name, of[0].is_integral, "a whole number", of[0])
-        return of[0]
-    if name in _BOOLEANS:
-        _require(name, of[0].name == "boolean", "a boolean", of[0])
-        return of[0]
-    if name in _LISTS:
-        return array_of(of[0])
-    if name in _SUMS or name in _DOUBLES:
-        _require(name, of[0].is_numeric or of[0].name == "string", "a number", of[0])
-        several = name == "percentile" and of[1].name == "array"
-        return array_of(Type("double")) if several else _numeric(name, of[0])
-    raise OnlySparkError(name)
+def _in_reference(tree: Node, scope: Schema) -> Typed:
+    try:
+        return compile_node(tree, scope)
+    except OnlySparkError as only:
+        raise _unknown_to_reference(only) from None
 
 
-_KNOWN = _COUNTS | _SAME | _BITS | _DOUBLES | _SUMS | _BOOLEANS | _LISTS
+def _not_in_reference(_text: str, _schema: Schema) -> Type:
+    """A resolver for where no Spark is asked: the plan says later what is missing."""
+    return Type("boolean")
 
 
-def _numeric(name: str, of: Type) -> Type:
-    if name in ("sum", "try_sum"):
-        if of.is_integral:
-            return Type("bigint")
-        if of.name == "decimal":
-            return Type("decimal", min(of.precision + 10, 38), of.scale)
-    if name in ("avg", "mean", "try_avg") and of.name == "decimal":
-        return adjusted(of.precision + 4, of.scale + 4)
-    return Type("double")
+def _unevaluated(only: OnlySparkError, _row: Row) -> Any:
+    raise _unknown_to_reference(only)
+
+
+def _unknown_to_reference(only: OnlySparkError) -> NetworkError:
+    return NetworkError(
+        "NOT_IN_REFERENCE",
+        f"only Spark can evaluate {only.what}; the reference evaluator does not know it",
+    )
 
 
 def _rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
@@ -189,8 +241,3 @@ def _rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
             return Case(pairs, None if default is None else change(default))
         case _:
             return node
-
-
-def _require(name: str, fits: bool, expected: str, found: Type) -> None:
-    if not fits:
-        raise NetworkError("TYPE_MISMATCH", f"{name} expects {expected}, found {found}")

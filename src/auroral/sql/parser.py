@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from auroral.errors import NetworkError
 from auroral.network.types import Type
+from auroral.sql.aggregate_syntax import read_quantifier, read_tail, sees_inner_nulls
 from auroral.sql.cursor import Cursor
 from auroral.sql.lexer import Token, syntax_error, unquote
 from auroral.sql.literals import typed_literal
@@ -308,10 +309,12 @@ class _Parser(Cursor):
         return first
 
     def call(self) -> Node:
+        start = self.peek().start
         name = self.identifier("a function").lower()
         self.next()
-        if name == "count" and self.sees("*"):
-            return self.tail(Call(name, ()), skip=")")
+        if name == "count" and self.take("*"):
+            self.expect(")")
+            return read_tail(self, Call(name, ()), start, ())
         if self.sees("*"):
             raise star()
         if self.sees(*_STATEMENTS) and self.peek(1).kind != "op" and name != "trim":
@@ -320,27 +323,13 @@ class _Parser(Cursor):
             special = self.keyword_call(name)
             if special is not None:
                 return special
-        self.take("distinct")
-        args, aliases = self.aliased_arguments()
+        clauses = read_quantifier(self)
+        args, aliases, spans = self.aliased_arguments(name)
         if name in _UNIT_CALLS and len(args) == 3 and isinstance(args[0], Name):
             unit = Literal(args[0].name, Type("string"))
             return Call(f"{name}(unit, …)", (unit, *args[1:]))
-        return self.tail(Call(name, tuple(args), aliases if any(aliases) else ()))
-
-    def tail(self, call: Call, skip: str = "") -> Node:
-        """What may follow a call only if it is an aggregate or window function."""
-        if skip:
-            self.next()
-            self.expect(skip)
-        if self.sees("over") and (self.sees("(", ahead=1) or self.peek(1).kind == "word"):
-            raise NetworkError(
-                "WINDOW_FUNCTION",
-                f"expected a scalar expression, found the window function {call.name}() OVER …",
-                hint="use an aggregate box with a window",
-            )
-        if self.sees("filter") and self.sees("(", ahead=1):
-            return Call("filter (where …)", call.args)
-        return call
+        call = Call(name, tuple(args), aliases if any(aliases) else (), clauses)
+        return read_tail(self, call, start, spans)
 
     def keyword_call(self, name: str) -> Node | None:
         """`trim(BOTH x FROM y)` and its kind, None if the arguments are divided by commas."""
@@ -384,14 +373,22 @@ class _Parser(Cursor):
         self.expect(")")
         return found
 
-    def aliased_arguments(self) -> tuple[list[Node], tuple[str | None, ...]]:
+    def aliased_arguments(
+        self, name: str
+    ) -> tuple[list[Node], tuple[str | None, ...], tuple[tuple[int, int], ...]]:
+        """Arguments with their names and places, up to and with the closing parenthesis."""
         args: list[Node] = []
         aliases: list[str | None] = []
+        spans: list[tuple[int, int]] = []
         while not self.take(")"):
             if args:
                 self.expect(",")
             if self.sees("*"):
                 raise star()
+            start = self.peek().start
             args.append(self.expression())
+            spans.append((start, self.tokens[self.at - 1].end))
             aliases.append(self.identifier("a name") if self.take("as") else None)
-        return args, tuple(aliases)
+            if sees_inner_nulls(self, name):
+                break
+        return args, tuple(aliases), tuple(spans)

@@ -1,135 +1,311 @@
-"""Continuous queries: `SELECT … FROM S [window] …`, checked against the arcs.
+"""Continuous queries: `SELECT … FROM S [window] …` into its clauses.
 
-The papers write windows in brackets after a source; they are taken out before sqlglot parses
-the rest, and checked apart.
+sqlglot parses the statement, from which windows and unions in FROM are blanked out so that
+places stay true. Expressions are taken verbatim: they are read as Spark reads them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from dataclasses import dataclass
 
+import sqlglot
 from sqlglot import exp
+from sqlglot.errors import ErrorLevel, SqlglotError
 
-from auroral.errors import NetworkError, closest, known
-from auroral.network.types import Field, Schema, Type
-from auroral.sql.aggregates import analyze_aggregate
-from auroral.sql.expression import analyze
-from auroral.sql.statements import column_name, parse_statement
+from auroral.errors import NetworkError
+from auroral.sql.lexer import Token, tokens
+from auroral.sql.parser import parse
+from auroral.sql.query_from import Source, read_sources, united
+from auroral.sql.query_text import Piece
+from auroral.sql.query_windows import WindowClause, begins_window, read_window
 
-_WINDOW = re.compile(r"\[\s*((?:RANGE|ROWS|SLIDE|WA)\b[^\]]*)\]", re.IGNORECASE)
-_UNION = re.compile(r"\s+UNION\s+(?!ALL\b|SELECT\b)", re.IGNORECASE)
-_WINDOW_KEYS = ("RANGE", "ROWS", "SLIDE", "WA")
+_CLAUSES = ("select", "from", "where", "group", "having")
+_KNOWN = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "kind")
+_SET = ("union", "except", "intersect", "minus", "all", "distinct")
 
 
-def query_schema(sql: str, arcs: Mapping[str, Schema]) -> Schema:
-    """The schema of a query's results.
+@dataclass(frozen=True)
+class Item:
+    """One of what SELECT lists: an expression, `*` or `S.*` (then `star` is S or empty)."""
 
-    >>> arcs = {"reports": Schema.parse("sid int, pos int")}
-    >>> print(query_schema("SELECT sid, pos * 2 AS twice FROM reports WHERE pos > 90", arcs))
-    sid int, twice int
+    piece: Piece
+    alias: str | None = None
+    star: str | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query's clauses; `window` is the one written on the side of SELECT."""
+
+    whole: Piece
+    items: tuple[Item, ...]
+    sources: tuple[Source, ...]
+    conditions: tuple[Piece, ...]
+    groups: tuple[Piece, ...]
+    having: Piece | None
+    window: WindowClause | None
+    distinct: Piece | None
+
+
+Part = Token | WindowClause
+Clauses = dict[str, list[Part]]
+
+
+def read_query(sql: str) -> Query:
+    """Read a query; mistakes say line and column.
+
+    >>> query = read_query("FROM S [ROWS 5] SELECT a, count(*) AS n WHERE b > 1 GROUP BY a")
+    >>> [item.piece.text for item in query.items], query.sources[0].window.rows.text
+    (['a', 'count(*)'], '5')
     """
-    for window in _WINDOW.finditer(sql):
-        _require_window(window[1])
-    # Streams united in FROM give one stream of their fields.
-    plain = _UNION.sub(" CROSS JOIN ", _from_last(_WINDOW.sub("", sql)))
-    statement = parse_statement(plain)
-    if not isinstance(statement, exp.Select):
-        raise NetworkError("BAD_QUERY", f"expected a SELECT, found {statement.key.upper()}")
-    sources = _sources(statement, arcs)
-    scope = _scope(sources)
-    where = statement.args.get("where")
-    if where is not None:
-        found = analyze(_text(where.this), scope)
-        if found.type.name != "boolean":
-            raise NetworkError(
-                "TYPE_MISMATCH", f"expected a predicate after WHERE, it is {found.type}"
-            )
-    group = statement.args.get("group")
-    groups = tuple(_text(item) for item in group.expressions) if group else ()
-    for text in groups:
-        analyze(text, scope)
-    items = statement.expressions
-    aggregated = bool(groups) or any(item.find(exp.AggFunc) for item in items)
-    fields: list[Field] = []
-    for item in items:
-        fields += _item(item, scope, sources, groups, len(fields), aggregated)
-    return Schema(tuple(fields))
-
-
-def _item(
-    item: exp.Expression,
-    scope: Schema,
-    sources: Mapping[str, Schema],
-    groups: tuple[str, ...],
-    at: int,
-    aggregated: bool,
-) -> list[Field]:
-    if isinstance(item, exp.Star):
-        return [f for f in scope if any(f in schema.fields for schema in sources.values())]
-    if item.is_star:
-        return list(_source(item, sources))
-    name = column_name(item, at)
-    body = item.this if isinstance(item, exp.Alias) else item
-    text = _text(body)
-    if aggregated and text not in groups:
-        plain = tuple(group for group in groups if group in scope)
-        return [Field(name, analyze_aggregate(text, scope, groups=plain).type)]
-    return [Field(name, analyze(text, scope).type)]
-
-
-def _source(star: exp.Expression, sources: Mapping[str, Schema]) -> Schema:
-    """The fields that `S.*` stands for."""
-    name = star.args["table"].name if star.args.get("table") else ""
-    if name not in sources:
-        raise NetworkError("UNKNOWN_STREAM", f"there is no stream {name}; {known(sources)}")
-    return sources[name]
-
-
-def _sources(statement: exp.Select, arcs: Mapping[str, Schema]) -> dict[str, Schema]:
-    """What FROM names, under the names the query gives them."""
-    sources: dict[str, Schema] = {}
-    for table in statement.find_all(exp.Table):
-        name = f"{table.db}.{table.name}" if table.db else table.name
-        if name not in arcs:
-            raise NetworkError(
-                "UNKNOWN_STREAM",
-                f"there is no stream {name}; {known(arcs)}",
-                hint=closest(name, arcs),
-            )
-        sources[table.alias_or_name] = arcs[name]
-    if not sources:
-        raise NetworkError("BAD_QUERY", f"expected FROM and a stream; {known(arcs)}")
-    return sources
-
-
-def _scope(sources: Mapping[str, Schema]) -> Schema:
-    """The fields by name, and each source as a struct, so that `S.x` can be said too."""
-    fields: dict[str, Field] = {}
-    for schema in sources.values():
-        for field in schema:
-            fields.setdefault(field.name.lower(), field)
-    for name, schema in sources.items():
-        fields.setdefault(name.lower(), Field(name, Type("struct", children=schema.fields)))
-    return Schema(tuple(fields.values()))
-
-
-def _require_window(text: str) -> None:
-    for part in text.split(","):
-        key = part.split(maxsplit=1)[0].upper() if part.strip() else ""
-        if key not in _WINDOW_KEYS:
-            raise NetworkError(
-                "BAD_WINDOW", f"expected {', '.join(_WINDOW_KEYS)} in a window, found {part!r}"
-            )
-
-
-def _from_last(sql: str) -> str:
-    """`FROM S SELECT x` as `SELECT x FROM S`."""
-    early = re.fullmatch(
-        r"\s*(FROM\b.*?)\b(SELECT\b.*?)(\bWHERE\b.*|\bGROUP\b.*)?", sql, re.IGNORECASE | re.DOTALL
+    whole = Piece(sql, 0, len(sql))
+    with whole.located():
+        found = tokens(sql)
+    while len(found) > 1 and found[-2].text == ";" and found[-2].kind == "op":
+        del found[-2]
+    parts = _with_windows(sql, found)
+    if parts and _word(parts[0]) == "with":
+        raise _piece(sql, parts[:1]).error("a query cannot hold another query")
+    clauses = _split(sql, parts)
+    _require_select(sql, parts, clauses)
+    select = clauses["select"]
+    distinct = None
+    if select and isinstance(select[0], Token) and select[0].text in ("distinct", "all"):
+        first = select.pop(0)
+        assert isinstance(first, Token)
+        distinct = _piece(sql, [first]) if first.text == "distinct" else None
+    window, listed = _select_window(select)
+    sources, conditions = read_sources(sql, clauses["from"])
+    where = _expression(sql, clauses, "where")
+    having = _expression(sql, clauses, "having")
+    return Query(
+        whole,
+        tuple(_item(sql, part) for part in _by_commas(sql, listed)),
+        sources,
+        (*conditions, *([where] if where else [])),
+        _groups(sql, clauses),
+        having,
+        window,
+        distinct,
     )
-    return f"{early[2]} {early[1]} {early[3] or ''}" if early else sql
 
 
-def _text(node: exp.Expression) -> str:
-    return node.sql(dialect="spark")
+def _with_windows(sql: str, found: list[Token]) -> list[Part]:
+    """The tokens, each window as one."""
+    parts: list[Part] = []
+    at, in_from, depth = 0, False, 0
+    while found[at].kind != "end":
+        token = found[at]
+        if token.kind == "word" and token.text in _CLAUSES and not depth:
+            in_from = token.text == "from"
+        if begins_window(found, at, anywhere=in_from and not depth):
+            clause, at = read_window(sql, found, at)
+            parts.append(clause)
+            continue
+        if token.kind == "op":
+            depth += (token.text in "([") - (token.text in ")]")
+        parts.append(token)
+        at += 1
+    return parts
+
+
+def _split(sql: str, parts: list[Part]) -> Clauses:
+    """The parts of each clause, without the words that open it."""
+    clauses: Clauses = {}
+    current: list[Part] = []
+    depth = 0
+    for at, part in enumerate(parts):
+        if isinstance(part, Token) and part.kind == "op":
+            depth += (part.text in "([") - (part.text in ")]")
+        if isinstance(part, Token) and _opens(parts, at):
+            if depth:
+                if part.text == "select":
+                    raise _piece(sql, [part]).error("a query cannot hold another query")
+                current.append(part)
+                continue
+            if part.text in clauses:
+                raise _second(sql, parts, at)
+            current = clauses.setdefault(part.text, [])
+        elif not (_word(part) == "by" and at and _opens(parts, at - 1)):
+            current.append(part)
+    return clauses
+
+
+def _opens(parts: list[Part], at: int) -> bool:
+    """Whether a word opens a clause."""
+    word = _word(parts[at])
+    if word == "group":
+        return _word(parts[min(at + 1, len(parts) - 1)]) == "by"
+    before = [_word(part) for part in parts[max(at - 2, 0) : at]]
+    tested = before[-1:] == ["distinct"] and before[:1] in (["is"], ["not"])
+    return word in _CLAUSES and not (word == "from" and tested)
+
+
+def _second(sql: str, parts: list[Part], at: int) -> NetworkError:
+    part = parts[at]
+    assert isinstance(part, Token)
+    if part.text == "select" and at and _word(parts[at - 1]) in _SET:
+        return _piece(sql, [part]).error(
+            "queries cannot be united", hint="unite streams: SELECT … FROM A UNION B"
+        )
+    return _piece(sql, [part]).error(f"{part.text.upper()} stands twice", code="SYNTAX_ERROR")
+
+
+def _require_select(sql: str, parts: list[Part], clauses: Clauses) -> None:
+    """Let sqlglot parse the statement and refuse what a continuous query has not."""
+    whole = Piece(sql, 0, len(sql))
+    blank = list(sql)
+    for part in parts:
+        if isinstance(part, WindowClause):
+            blank[part.piece.start : part.piece.end] = " " * len(part.piece.text)
+    for token in united(clauses.get("from", [])):
+        blank[token.start : token.end] = ("," if token.text == "union" else " ").ljust(
+            token.end - token.start
+        )
+    statement = _parsed(whole, "".join(blank))
+    if not isinstance(statement, exp.Select):
+        raise whole.error(f"expected a SELECT, found {statement.key.upper()}")
+    for name, value in statement.args.items():
+        if value and name not in _KNOWN:
+            word = name.rstrip("_s") if name != "windows" else "window"
+            at = next((p for p in parts if _word(p).startswith(word)), None)
+            place = _piece(sql, [at]) if isinstance(at, Token) else whole
+            raise place.error(
+                f"a continuous query has no {word.upper()}", hint="its results never end"
+            )
+    distinct, group = statement.args.get("distinct"), statement.args.get("group")
+    if distinct is not None and distinct.args.get("on"):
+        raise _piece(sql, clauses["select"][:1]).error("a continuous query has no DISTINCT ON")
+    if group is not None and any(v for k, v in group.args.items() if k != "expressions"):
+        raise _piece(sql, clauses["group"][:1]).error("a query groups by fields and expressions")
+    for clause, what in (("select", "what to select"), ("from", "a stream")):
+        if not clauses.get(clause):
+            raise whole.error(f"expected {clause.upper()} and {what}")
+
+
+def _parsed(whole: Piece, text: str) -> exp.Expression:
+    try:
+        statements = _statements(text)
+    except SqlglotError as error:
+        raise _syntax_error(whole, error) from None
+    except RecursionError:
+        raise whole.error("the query is nested too deeply", code="SYNTAX_ERROR") from None
+    if len(statements) != 1:
+        found = f"expected one statement, found {len(statements)}"
+        raise whole.error(found, code="BAD_STATEMENT")
+    return statements[0]
+
+
+def _statements(text: str) -> list[exp.Expression]:
+    try:
+        found = sqlglot.parse(text, dialect="spark")
+    except SqlglotError as error:
+        # Which arguments a function takes is not for sqlglot to say.
+        if "number of provided arguments" not in str(error):
+            raise
+        found = sqlglot.parse(text, dialect="spark", error_level=ErrorLevel.IGNORE)
+    return [statement for statement in found if statement is not None]  # type: ignore[misc]
+
+
+def _syntax_error(whole: Piece, error: SqlglotError) -> NetworkError:
+    details = (getattr(error, "errors", None) or [{}])[0]
+    problem = details.get("description") or (str(error).splitlines() or [""])[0]
+    problem = re.sub(r" for <class '.*'>| but got <Token .*>", "", problem)
+    lines = whole.text.splitlines(keepends=True)
+    end = sum(map(len, lines[: details.get("line", 1) - 1])) + details.get("col", 0)
+    start = max(end - len(details.get("highlight") or ""), 0)
+    return whole.part(start, end).error(problem, code="SYNTAX_ERROR")
+
+
+def _select_window(parts: list[Part]) -> tuple[WindowClause | None, list[Token]]:
+    windows = [part for part in parts if isinstance(part, WindowClause)]
+    if len(windows) > 1:
+        raise windows[1].piece.error("SELECT has a second window", code="BAD_WINDOW")
+    listed = [part for part in parts if isinstance(part, Token)]
+    return (windows[0] if windows else None), listed
+
+
+def _plain(parts: list[Part]) -> list[Token]:
+    """The tokens of a clause that has no windows."""
+    for part in parts:
+        if isinstance(part, WindowClause):
+            raise part.piece.error(
+                "a window stands after a stream, or after what SELECT lists", code="BAD_WINDOW"
+            )
+    return [part for part in parts if isinstance(part, Token)]
+
+
+def _expression(sql: str, clauses: Clauses, name: str) -> Piece | None:
+    if name not in clauses:
+        return None
+    piece = _piece(sql, _plain(clauses[name]))
+    _ = piece.tree
+    return piece
+
+
+def _groups(sql: str, clauses: Clauses) -> tuple[Piece, ...]:
+    if "group" not in clauses:
+        return ()
+    return tuple(_piece(sql, part) for part in _by_commas(sql, _plain(clauses["group"])))
+
+
+def _by_commas(sql: str, listed: list[Token]) -> list[list[Token]]:
+    found: list[list[Token]] = [[]]
+    depth = 0
+    for token in listed:
+        if token.kind == "op":
+            depth += (token.text in "([") - (token.text in ")]")
+        if token.text != "," or depth:
+            found[-1].append(token)
+        elif not found[-1]:
+            raise _piece(sql, [token]).error(
+                "expected a field or an expression", code="SYNTAX_ERROR"
+            )
+        else:
+            found.append([])
+    if not found[-1]:
+        place = _piece(sql, listed[-1:]) if listed else Piece(sql, 0, len(sql))
+        raise place.error("expected fields or expressions", code="SYNTAX_ERROR")
+    return found
+
+
+def _item(sql: str, listed: list[Token]) -> Item:
+    piece = _piece(sql, listed)
+    if [token.text for token in listed] == ["*"]:
+        return Item(piece, star="")
+    if len(listed) == 3 and [token.text for token in listed[1:]] == [".", "*"]:
+        return Item(piece, star=_name(sql, listed[0]))
+    if len(listed) > 2 and listed[-2].text == "as" and listed[-1].kind in ("word", "quoted"):
+        return Item(_piece(sql, listed[:-2]), _name(sql, listed[-1]))
+    if len(listed) > 1 and listed[-1].kind in ("word", "quoted") and not _reads(piece):
+        named = _piece(sql, listed[:-1])
+        if _reads(named):
+            return Item(named, _name(sql, listed[-1]))
+    _ = piece.tree
+    return Item(piece)
+
+
+def _reads(piece: Piece) -> bool:
+    try:
+        parse(piece.text)
+    except NetworkError:
+        return False
+    return True
+
+
+def _word(part: Part) -> str:
+    return part.text if isinstance(part, Token) and part.kind == "word" else ""
+
+
+def _name(sql: str, token: Token) -> str:
+    text = sql[token.start : token.end]
+    return text[1:-1].replace("``", "`") if token.kind == "quoted" else text
+
+
+def _piece(sql: str, listed: list[Token] | list[Part]) -> Piece:
+    """From the first to the last of some tokens; the end of the text if there are none."""
+    places = [part.piece if isinstance(part, WindowClause) else part for part in listed]
+    if not places:
+        return Piece(sql, len(sql), len(sql))
+    return Piece(sql, places[0].start, places[-1].end)

@@ -18,7 +18,7 @@ AGGREGATES = frozenset(
     some std stddev stddev_pop stddev_samp string_agg sum try_avg try_sum var_pop var_samp
     variance
     """.split()  # noqa: SIM905
-) | {"filter (where …)"}
+)
 WINDOWS = frozenset(
     """
     cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number window
@@ -57,6 +57,17 @@ def refuse(tree: Node, schema: Schema) -> None:
             raise _unstable(node.name)
 
 
+def refuse_nested(argument: Node, aggregate: str) -> None:
+    """Raise for an aggregate within an aggregate."""
+    for node in walk(argument):
+        if isinstance(node, Call) and node.name in AGGREGATES:
+            raise NetworkError(
+                "AGGREGATE",
+                f"expected a scalar expression in {aggregate}(…), found the aggregate {node.name}",
+                hint="compute the inner one in an aggregate box of its own",
+            )
+
+
 def _refuse_call(call: Call) -> None:
     name = call.name
     if name in AGGREGATES:
@@ -64,6 +75,11 @@ def _refuse_call(call: Call) -> None:
             "AGGREGATE",
             f"expected a scalar expression, found the aggregate {name}",
             hint="use an aggregate box, whose compute takes aggregates",
+        )
+    if call.clauses is not None:
+        raise NetworkError(
+            "AGGREGATE",
+            f"DISTINCT, FILTER and IGNORE NULLS go with aggregates; {name} is none",
         )
     if name in WINDOWS:
         raise NetworkError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from auroral.network.types import Type
@@ -41,12 +41,32 @@ class Index:
 
 
 @dataclass(frozen=True)
+class Clauses:
+    """What only the call of an aggregate may have beside its arguments."""
+
+    distinct: bool = False
+    where: Node | None = None
+    ignore_nulls: bool | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a call stands in the text: the whole, each argument, the condition of its FILTER."""
+
+    whole: tuple[int, int]
+    args: tuple[tuple[int, int], ...]
+    where: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
 class Call:
     """A function or operator by its lower-case name; `aliases` come from `struct(x AS a)`."""
 
     name: str
     args: tuple[Node, ...]
     aliases: tuple[str | None, ...] = ()
+    clauses: Clauses | None = field(default=None, repr=False)
+    place: Place | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -84,8 +104,9 @@ def children(node: Node) -> tuple[Node, ...]:
             return (base,)
         case Index(base, index):
             return (base, index)
-        case Call(_, args, _):
-            return args
+        case Call(_, args, _, clauses):
+            where = clauses.where if clauses is not None else None
+            return args if where is None else (*args, where)
         case Case(branches, default):
             pairs = tuple(part for branch in branches for part in branch)
             return pairs if default is None else (*pairs, default)

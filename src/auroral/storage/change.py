@@ -27,6 +27,8 @@ class Change:
 
     fresh: Sequence[Fresh] = ()
     written: Sequence[Segment] = ()
+    retired: Sequence[Segment] = ()
+    """Segments of state that others take the place of."""
     next_moment: int | None = None
     heads: Mapping[tuple[str, str], int] = field(default_factory=dict)
     progress: Mapping[str, Any] = field(default_factory=dict)

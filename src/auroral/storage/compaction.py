@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import pyarrow as pa
+
 from auroral.storage.segment import MAX_FILE_BYTES, Segment
 
 SMALL_ROWS = 65_536
@@ -27,3 +30,14 @@ def runs_to_merge(log: Sequence[Segment]) -> list[list[Segment]]:
             run.append(segment)
     runs.append(run)
     return [run for run in runs if len(run) >= FAN_IN]
+
+
+def merged(tables: Sequence[pa.Table]) -> pa.Table:
+    """The tuples of several segments in order."""
+    # Steps in which no moment could repeat have no `_sub`.
+    table = pa.concat_tables(tables, promote_options="default")
+    moments = table["_seq"].to_numpy()
+    if np.all(moments[1:] > moments[:-1]):
+        return table
+    keys = ["_seq", *(["_sub"] if "_sub" in table.column_names else [])]
+    return table.sort_by([(key, "ascending") for key in keys])

@@ -20,14 +20,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from auroral.errors import StateError
 from auroral.storage.cache import TableCache
 from auroral.storage.change import Change, Fresh, difference
-from auroral.storage.compaction import runs_to_merge
+from auroral.storage.compaction import merged, runs_to_merge
 from auroral.storage.lock import DirectoryLock
 from auroral.storage.manifest import FORMAT, Manifest
 from auroral.storage.segment import (
@@ -101,12 +100,14 @@ class Store:
             with self.manifest.transaction():
                 self.manifest.set_meta("format", str(FORMAT))
                 self.manifest.set_meta("next_moment", "0")
-        elif int(found) > FORMAT:
+                self.manifest.set_meta("buckets", str(self._cores))
+        elif int(found) != FORMAT:
+            older = int(found) < FORMAT
             raise StateError(
-                "STATE_TOO_NEW",
-                f"the state directory has format {found}, this version reads up to {FORMAT}",
+                "STATE_TOO_OLD" if older else "STATE_TOO_NEW",
+                f"the state directory has format {found}, this version reads {FORMAT}",
                 where=str(self.directory),
-                hint="use the version that wrote it, or a newer one",
+                hint="use the version that wrote it, or another directory",
             )
 
     def _load(self) -> None:
@@ -118,6 +119,8 @@ class Store:
         self._cursors = self.manifest.cursors()
         self.counters = self.manifest.counters()
         self.next_moment = int(self.manifest.meta("next_moment") or 0)
+        self.buckets = int(self.manifest.meta("buckets") or 1)
+        """Into how many parts state is split by its keys; as it was when the directory was made."""
         known = {s.file for log in self._logs.values() for s in log}
         for path in self.segments_directory.iterdir():
             if path.name not in known:
@@ -195,12 +198,15 @@ class Store:
 
     # ── writing ──
 
+    def new_number(self) -> int:
+        """A number that no segment file has yet."""
+        with self.lock:
+            self._file_number += 1
+            return self._file_number - 1
+
     def new_path(self, first: int, last: int) -> Path:
         """A name for a new segment file."""
-        with self.lock:
-            number = self._file_number
-            self._file_number += 1
-        return self.segments_directory / f"{number}-{first}-{last}.parquet"
+        return self.segments_directory / f"{self.new_number()}-{first}-{last}.parquet"
 
     def adopt(self, log: str, path: Path, sealed: int) -> list[Segment]:
         """Take over Parquet files that Spark wrote into a directory, one segment each."""
@@ -227,8 +233,8 @@ class Store:
     def write(self, fresh: Sequence[Fresh]) -> list[Segment]:
         """Write new tuples to files, several at once; nothing is registered yet."""
         pieces = [piece for batch in fresh for piece in self._pieces(batch)]
-        if len(pieces) == 1:
-            return [self._write_piece(pieces[0])]
+        if len(pieces) < 2:
+            return [self._write_piece(piece) for piece in pieces]
         return list(self._writers.map(self._write_piece, pieces))
 
     def _pieces(self, batch: Fresh) -> Iterator[Fresh]:
@@ -269,7 +275,7 @@ class Store:
 
     def commit(self, change: Change) -> None:
         """Write new tuples, then make everything of a change true in one transaction."""
-        written = [*change.written, *(self.write(change.fresh) if change.fresh else ())]
+        written = [*change.written, *self.write(change.fresh)]
         with self.lock:
             try:
                 self.fault("written")
@@ -287,6 +293,8 @@ class Store:
     def _register(self, change: Change, written: Sequence[Segment]) -> list[Segment]:
         with self.manifest.transaction():
             registered = [replace(s, id=self.manifest.add_segment(s)) for s in written]
+            if change.retired:
+                self.manifest.remove_segments([segment.id for segment in change.retired])
             for (log, consumer), head in change.heads.items():
                 self.manifest.set_cursor(log, consumer, head, head)
             for name, state in change.progress.items():
@@ -307,6 +315,7 @@ class Store:
         return registered
 
     def _apply(self, change: Change, registered: Sequence[Segment]) -> None:
+        self._drop(change.retired)
         for segment in registered:
             log = self._logs.setdefault(segment.log, [])
             log.insert(bisect_left(log, segment.first, key=lambda s: s.first), segment)
@@ -341,40 +350,40 @@ class Store:
         """Merge neighbouring small segments of a log; returns how many went."""
         with self.lock:
             runs = runs_to_merge(self._logs.get(log_name, []))
-        merged = 0
+        gone = 0
         for run in runs:
-            # Steps in which no moment could repeat have no `_sub`.
             try:
                 tables = [self.table(segment) for segment in run]
             except StateError:
                 if all(self._holds(segment) for segment in run):
                     raise
                 continue
-            table = pa.concat_tables(tables, promote_options="default")
-            moments = table["_seq"].to_numpy()
-            if not np.all(moments[1:] >= moments[:-1]):
-                keys = ["_seq", *(["_sub"] if "_sub" in table.column_names else [])]
-                table = table.sort_by([(key, "ascending") for key in keys])
             punctuations = tuple(p for segment in run for p in segment.punctuations)
-            piece = Fresh(log_name, table, max(s.sealed for s in run), punctuations)
+            piece = Fresh(log_name, merged(tables), max(s.sealed for s in run), punctuations)
             segment = self._write_piece(piece)
             with self.lock:
                 current = self._logs.get(log_name, [])
                 if all(old in current for old in run):
                     self._replace(log_name, run, [segment])
-                    merged += len(run) - 1
+                    gone += len(run) - 1
                 else:
                     self.path_of(segment).unlink(missing_ok=True)
-        return merged
+        return gone
 
     def _replace(self, log_name: str, old: Sequence[Segment], new: Sequence[Segment]) -> None:
         with self.manifest.transaction():
             self.manifest.remove_segments([segment.id for segment in old])
             registered = [replace(s, id=self.manifest.add_segment(s)) for s in new]
-        gone = {segment.id for segment in old}
-        kept = [s for s in self._logs[log_name] if s.id not in gone]
-        self._logs[log_name] = sorted([*kept, *registered], key=lambda s: s.first)
-        for segment in old:
+        self._drop(old)
+        log = [*self._logs.get(log_name, ()), *registered]
+        self._logs[log_name] = sorted(log, key=lambda s: s.first)
+
+    def _drop(self, gone: Sequence[Segment]) -> None:
+        """Forget segments that the manifest no longer has, and delete their files."""
+        ids = {segment.id for segment in gone}
+        for log_name in {segment.log for segment in gone}:
+            self._logs[log_name] = [s for s in self._logs[log_name] if s.id not in ids]
+        for segment in gone:
             if segment.file:
                 self._cache.drop(segment.file)
                 self.path_of(segment).unlink(missing_ok=True)

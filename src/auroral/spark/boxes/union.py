@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from auroral.boxes.union import Union
 from auroral.network.types import Schema
 from auroral.spark.frame import Lane
 
 
-def lower(_box: Union, inputs: Sequence[Sequence[Lane]], output: Schema) -> list[Lane]:
+def lower(
+    inputs: Sequence[Sequence[Lane]], output: Schema, roots: Callable[[str], frozenset[str]]
+) -> list[Lane]:
     """All lanes, their fields renamed to the output's.
 
-    One moment can reach the union by several inputs only if they share a source; then the
-    number of the input goes in front of the lane's rank.
+    One moment can reach the union by several inputs only if they have a root in common; then
+    the number of the input goes in front of the lane's rank.
     """
-    sources = [{lane.source for lane in lanes} for lanes in inputs]
+    sources = [{root for lane in lanes for root in roots(lane.source)} for lanes in inputs]
     shared = {
         source for group in sources for source in group if sum(source in g for g in sources) > 1
     }

@@ -1,0 +1,303 @@
+"""Steps of stateful boxes: from what the driver knows to a job, from its notes to a change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from auroral.engine.plane import ProgressPlane
+from auroral.engine.tables import snapshot
+from auroral.engine.train import Train
+from auroral.errors import RunError
+from auroral.io.chunk import DeadLetter
+from auroral.kernels.kernel import Context
+from auroral.network.box import Box
+from auroral.network.check import CheckedNetwork
+from auroral.progress.lowwater import moved_since
+from auroral.scheduling.superboxes import Superbox
+from auroral.spark.analysis import spark_resolver
+from auroral.spark.physical import Given
+from auroral.spark.stateful_runner import StatefulRunner
+from auroral.spark.train_file import TrainFile
+from auroral.spark.worker import Job
+from auroral.storage import Change, Fresh, Segment, Store
+
+
+@dataclass
+class _Result:
+    """What a step changes."""
+
+    fresh: list[Fresh] = field(default_factory=list)
+    written: list[Segment] = field(default_factory=list)
+    retired: list[Segment] = field(default_factory=list)
+    counts: dict[tuple[str, str], int] = field(default_factory=dict)
+    letters: list[DeadLetter] = field(default_factory=list)
+    held: int | None = None
+    pending: int | None = None
+
+
+class StatefulBox:
+    """One stateful box of a running network."""
+
+    def __init__(
+        self,
+        store: Store,
+        plane: ProgressPlane,
+        runner: StatefulRunner,
+        box: Box,
+        tables: Mapping[int, Path],
+    ):
+        self._store = store
+        self._plane = plane
+        self._runner = runner
+        self._box = box
+        self._tables = {port: str(path) for port, path in tables.items()}
+        self.superbox: Superbox = runner.superbox
+        assert self.superbox.stateful is not None
+        self.name = self.superbox.stateful
+        self.pending: int | None = store.manifest.progress().get(self.pending_key)
+        """The first moment of which not everything has been emitted."""
+        self.held: int | None = None
+        self._made = _Result()
+
+    @property
+    def pending_key(self) -> str:
+        return f"pending of {self.name}"
+
+    def log(self, table: str, bucket: int) -> str:
+        """The log of a state table."""
+        return f"{self.name}#{table}/{bucket}"
+
+    def state(self) -> dict[str, int]:
+        """How many rows each state table has."""
+        return {
+            table: sum(s.rows for b in self._buckets for s in self._store.segments(self.log(table, b)))
+            for table in self._runner.physical.kernel.tables()
+        }
+
+    @property
+    def _buckets(self) -> range:
+        return range(self._runner.buckets)
+
+    def warm_up(self) -> None:
+        self._runner.warm_up()
+
+    def step(
+        self, train: Train, files: Mapping[str, Sequence[TrainFile]]
+    ) -> tuple[Change, list[DeadLetter]]:
+        """Run a step; `committed` is called once what it changes is true."""
+        self._made = made = self._run(train, files)
+        change = Change(
+            fresh=made.fresh,
+            written=made.written,
+            retired=made.retired,
+            counts=made.counts,
+            progress={self.pending_key: made.pending},
+        )
+        return change, made.letters
+
+    def committed(self) -> None:
+        """What the last step changed is true now."""
+        self.pending, self.held = self._made.pending, self._made.held
+
+    def _run(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> _Result:
+        rows = {source: sum(f.rows for f in held) for source, held in files.items()}
+        context = self._context(train)
+        idle = self._idle(context)
+        if not any(rows.values()) and not idle:
+            return _Result(held=self.held, pending=self.pending)
+        job = Job(
+            context,
+            self._files(),
+            idle,
+            str(self._store.segments_directory),
+            self._store.new_number(),
+            self._store.durable,
+            self._tables,
+        )
+        notes, main = self._runner.run({s: held for s, held in files.items() if held}, job)
+        self._require_all(notes, rows)
+        return self._result(train, notes, main)
+
+    def _context(self, train: Train) -> Context:
+        since, until = train.first - 1, train.last
+        marks = tuple(
+            mark.since(since).until(until) for mark in self._plane.relied_on(self.name)
+        )
+        ended = self._plane.ended
+        return Context(
+            train.first,
+            train.last,
+            marks,
+            self._plane.clock.since(since).until(until) if self._box.times_out else None,
+            ended if ended is not None and ended < until else None,
+        )
+
+    def _idle(self, context: Context) -> list[int]:
+        """Buckets in which something may happen although no tuple of theirs came."""
+        first = context.first
+        moved = any(moved_since(mark, first) for mark in context.marks)
+        ticked = context.clock is not None and moved_since(context.clock, first)
+        ended = context.ended is not None and context.ended >= first
+        if not (moved or ticked or ended or self.pending is not None):
+            return []
+        tables = self._runner.physical.kernel.tables()
+        return [
+            bucket
+            for bucket in self._buckets
+            if any(self._store.segments(self.log(table, bucket)) for table in tables)
+        ]
+
+    def _files(self) -> dict[int, dict[str, list[str]]]:
+        tables = self._runner.physical.kernel.tables()
+        return {
+            bucket: {
+                table: [
+                    str(self._store.path_of(s))
+                    for s in self._store.segments(self.log(table, bucket))
+                    if s.file
+                ]
+                for table in tables
+            }
+            for bucket in self._buckets
+        }
+
+    def _require_all(self, notes: Sequence[Mapping[str, Any]], rows: Mapping[str, int]) -> None:
+        """The tasks must have got as many tuples as the manifest says there are."""
+        if self.superbox.boxes != (self.name,):
+            return
+        for port, source in enumerate(self._box.sources()):
+            got = sum(note["received"][port] for note in notes)
+            if source in rows and got != rows[source]:
+                raise RunError(
+                    "TUPLES_MISSING",
+                    f"Spark read {got} tuples of {source} in a train of {rows[source]}",
+                    where=self.superbox.name,
+                    hint="a segment was changed from outside",
+                )
+
+    def _result(
+        self, train: Train, notes: Sequence[Mapping[str, Any]], main: pa.Table | None
+    ) -> _Result:
+        result = _Result()
+        held = [note["held"] for note in notes]
+        known = bool(held) and None not in held
+        result.held = sum(held) if known else None
+        pending = [note["pending"] for note in notes if note["pending"] is not None]
+        result.pending = min(pending, default=None)
+        for note in notes:
+            self._state_changes(train, note, result)
+            for port, files in note["ports"].items():
+                arc = f"{self.name}.{port}" if port else self.name
+                result.written += [self._emitted(arc, file, train) for file in files]
+            for reason, count in note["late"].items():
+                _add(result.counts, (self.name, "late"), count)
+                _add(result.counts, (self.name, f"late: {reason}"), count)
+            result.letters += [
+                DeadLetter(self.name, "window function", None, reason, row)
+                for reason, row in note["dead"]
+            ]
+        if main is not None and main.num_rows:
+            result.fresh.append(Fresh(self.name, main, train.last))
+            _add(result.counts, (self.name, "tuples"), main.num_rows)
+        for segment in result.written:
+            if "#" not in segment.log:
+                _add(result.counts, (segment.log, "tuples"), segment.rows)
+        return result
+
+    def _state_changes(
+        self, train: Train, note: Mapping[str, Any], result: _Result
+    ) -> None:
+        first = min(train.first, train.last - 1)
+        for table, made in note["state"].items():
+            log = self.log(table, note["bucket"])
+            if not made["appended"]:
+                result.retired += self._store.segments(log)
+            result.written += [
+                Segment(
+                    0,
+                    log,
+                    file["file"],
+                    file["rows"],
+                    file["bytes"],
+                    file["crc"],
+                    first,
+                    train.last - 1,
+                    train.last,
+                )
+                for file in made["files"]
+            ]
+
+    def _emitted(self, arc: str, file: Mapping[str, Any], train: Train) -> Segment:
+        first, last = file["moments"]
+        bounds = {name: tuple(pair) for name, pair in file["bounds"].items()}
+        return Segment(
+            0,
+            arc,
+            file["file"],
+            file["rows"],
+            file["bytes"],
+            file["crc"],
+            first,
+            last,
+            train.last,
+            (),
+            bounds,
+        )
+
+
+def _add(counts: dict[tuple[str, str], int], key: tuple[str, str], more: int) -> None:
+    counts[key] = counts.get(key, 0) + more
+
+
+def stateful_boxes(
+    session: SparkSession,
+    checked: CheckedNetwork,
+    store: Store,
+    plane: ProgressPlane,
+    superboxes: Sequence[Superbox],
+    slots: Path,
+    *,
+    tables: Mapping[str, Any],
+    reuse_plans: bool | None,
+) -> dict[str, StatefulBox]:
+    """The stateful boxes of a network, by name."""
+    found: dict[str, StatefulBox] = {}
+    for superbox in superboxes:
+        name = superbox.stateful
+        if name is None:
+            continue
+        box = checked.network.boxes[name]
+        static = {n: arc for n, arc in enumerate(box.sources()) if arc in checked.network.tables}
+        wanted = {arc.port for arc in checked.outputs_of(name) if arc.name in superbox.terminals}
+        given = Given(
+            checked.schemas_of(name),
+            checked.arcs[name].schema,
+            frozenset(wanted),
+            plane.relied_on(name),
+            list(static),
+            checked.network.directory,
+            checked.network.engine.flush,
+            spark_resolver(session),
+        )
+        runner = StatefulRunner(
+            session,
+            checked,
+            superbox,
+            given,
+            slots / f"of-{name}",
+            buckets=store.buckets,
+            progressing=store.progressing,
+            reuse_plans=reuse_plans,
+        )
+        paths = {
+            port: snapshot(checked.network, table, store.directory, tables)
+            for port, table in static.items()
+        }
+        found[name] = StatefulBox(store, plane, runner, box, paths)
+    return found

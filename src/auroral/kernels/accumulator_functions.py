@@ -1,0 +1,82 @@
+"""User window functions: init, incr for each row in order of arrival, final."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from auroral.boxes.function import load_named
+from auroral.kernels.accumulator_columns import Ints
+from auroral.kernels.accumulator_lists import appended, empty_lists
+from auroral.kernels.accumulator_spec import CallSpec
+
+State = Sequence[pa.Array]
+
+_MOST_SAID = 500
+"""Characters of an error that are kept."""
+
+
+class WindowFunction:
+    """Keeps the arguments of every row; the function itself runs when the window is final."""
+
+    def __init__(self, spec: CallSpec):
+        self._spec = spec
+        # A struct has at least one field, also for a function without arguments.
+        types = spec.arguments or (pa.bool_(),)
+        self._element = pa.struct([(f"a{at}", type) for at, type in enumerate(types)])
+        self.types = (pa.list_(self._element),)
+
+    def fresh(self, n: int) -> list[pa.Array]:
+        return [empty_lists(n, self._element)]
+
+    def fold(self, state: State, columns: State, slot: Ints) -> list[pa.Array]:
+        given = columns or [pa.nulls(len(slot), pa.bool_())]
+        rows = pa.StructArray.from_arrays(list(given), fields=list(self._element))
+        return [appended(state[0], rows, slot)]
+
+    def final(self, state: State) -> pa.Array:
+        return self.attempt(state)[0]
+
+    def attempt(self, state: State) -> tuple[pa.Array, dict[int, str]]:
+        """The values, NULL where the function failed, and how it failed by window."""
+        cls, width, returns = self._load(), len(self._spec.arguments), self._spec.returns
+        values: list[pa.Array] = [pa.array([], returns)]
+        failures: dict[int, str] = {}
+        for at, window in enumerate(state[0]):
+            try:
+                rows = (tuple(row.values())[:width] for row in _python(window))
+                values.append(_typed(run_window(cls, rows), returns))
+            except Exception as error:
+                failures[at] = f"{type(error).__name__}: {error}"[:_MOST_SAID]
+                values.append(pa.nulls(1, returns))
+        return pa.concat_arrays(values), failures
+
+    def _load(self) -> Any:
+        function, directory = self._spec.function, self._spec.directory
+        if not isinstance(function, str):
+            return function
+        return load_named(function, Path(directory) if directory else None)
+
+
+def run_window(cls: Any, rows: Iterable[tuple[Any, ...]]) -> Any:
+    """What a window function makes of rows; an incr that returns None changed the state itself."""
+    function = cls()
+    state = function.init()
+    for row in rows:
+        new = function.incr(state, *row)
+        state = state if new is None else new
+    return function.final(state)
+
+
+def _python(window: pa.ListScalar) -> list[dict[str, Any]]:
+    return list(window.as_py(maps_as_pydicts="lossy"))
+
+
+def _typed(value: Any, to: pa.DataType) -> pa.Array:
+    try:
+        return pa.array([value], to)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([value]).cast(to)

@@ -1,0 +1,138 @@
+"""Join on one bucket: pairs with equal keys within a band [1 §5.2.2.3, 3 §5.3].
+
+Tuples of either side are stored as long as the other side's progress allows a partner to come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from auroral.kernels.arrivals import Arrivals, Order
+from auroral.kernels.join_pairs import band_pairs, pair_fields, paired
+from auroral.kernels.join_rows import NUMBER, joined_rows
+from auroral.kernels.join_sides import SIDES, Band, Side, key_numbers, note_progress
+from auroral.kernels.kernel import Context, Emitted
+from auroral.kernels.ordering import joined, moments, sub_bytes
+from auroral.kernels.steps import mark_of
+from auroral.kernels.stored import conformed, stored_schema, with_sub
+
+Pair = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class JoinKernel:
+    """Pair tuples with equal `keys` and left.on − before <= right.on <= left.on + after.
+
+    `before` and `after` are in units of marks of the left attribute. With `rows` the earlier of
+    a pair must be among the latest of its side; `table` is the input that is a table, if any.
+    """
+
+    on: tuple[str | None, str | None]
+    by: Pair
+    slack: tuple[int | None, int | None]
+    before: int | float | None
+    after: int | float | None
+    rows: tuple[int, int] | None
+    keys: Pair
+    fields: Pair
+    types: tuple[tuple[tuple[str, pa.DataType], ...], tuple[tuple[str, pa.DataType], ...]]
+    late: tuple[bool, bool] = (False, False)
+    table: int | None = None
+    by_mark: Pair = ((), ())
+
+    def tables(self) -> Mapping[str, pa.Schema]:
+        if self.table is not None:
+            return {}
+        found = {name: stored_schema(self._columns(side)) for side, name in enumerate(SIDES)}
+        for side, name in enumerate(SIDES):
+            if self.rows is None and self.slack[side] is not None:
+                found[f"{name}_seen"] = self.order(side).seen_schema(self.types[side])
+        return found
+
+    def order(self, side: int) -> Order:
+        on = self.on[side]
+        assert on is not None
+        return Order(on, self.by[side], self.slack[side], self.by_mark[side])
+
+    def _on_types(self) -> list[pa.DataType]:
+        return [dict(self.types[side])[self.order(side).on] for side in (0, 1)]
+
+    def _columns(self, side: int) -> list[tuple[str, pa.DataType]]:
+        """What is stored of a side."""
+        kinds: dict[str | None, pa.DataType] = dict(self.types[side])
+        if self.rows is not None:
+            names: list[Any] = [*self.keys[side], *self.fields[side]]
+            return [(NUMBER, pa.int64()), *((n, kinds[n]) for n in dict.fromkeys(names))]
+        names = [self.on[side], *self.keys[side], *self.fields[side]]
+        return [(name, kinds[name]) for name in dict.fromkeys(names)]
+
+    def step(
+        self, inputs: Sequence[pa.Table], state: Mapping[str, pa.Table], context: Context
+    ) -> Emitted:
+        if self.table is not None:
+            return self._with_table(inputs, self.table)
+        new = [with_sub(table) for table in inputs]
+        schemas = self.tables()
+        old = [conformed(state[name], schemas[name]) for name in SIDES]
+        if self.rows is not None:
+            return joined_rows(self.rows, self.keys, self.fields, old, new, context)
+        return self._within_band(new, old, state, context)
+
+    def _with_table(self, inputs: Sequence[pa.Table], table: int) -> Emitted:
+        ids, count = key_numbers(inputs, self.keys)
+        other = 1 - table
+        none = np.zeros(len(ids[other]), np.int64)
+        numbers = np.arange(len(ids[table]))
+        at, found = band_pairs(ids[other], none, none + len(numbers), ids[table], numbers, count)
+        rows = [found, at] if table == 0 else [at, found]
+        stream = inputs[other].select(["_seq", "_ts"]).take(pa.array(at))
+        sub = joined(sub_bytes(inputs[other]).take(pa.array(at)), moments(found))
+        hidden = {"_seq": stream["_seq"], "_ts": stream["_ts"], "_sub": sub}
+        return Emitted({"": pa.table(hidden | pair_fields(inputs, rows, self.fields))}, held=0)
+
+    def _within_band(
+        self,
+        new: Sequence[pa.Table],
+        old: Sequence[pa.Table],
+        state: Mapping[str, pa.Table],
+        context: Context,
+    ) -> Emitted:
+        arrivals = []
+        progress = []
+        for side, name in enumerate(SIDES):
+            order, mark = self.order(side), mark_of(context, side)
+            seen = state.get(f"{name}_seen")
+            arrivals.append(Arrivals.of(order, new[side], seen, mark, context))
+            progress.append(arrivals[side].of_all(order, mark))
+        band = Band.of(self._on_types(), (self.before, self.after), progress)
+        sides = [
+            Side.of(side, self.order(side).on, self.keys[side], new[side], old[side], each, band)
+            for side, each in enumerate(arrivals)
+        ]
+        emitted = Emitted({"": self._pairs(sides)}, held=0)
+        for side, name in enumerate(SIDES):
+            emitted.held = (emitted.held or 0) + sides[side].store(name, old[side], emitted)
+            fields = [column for column, _ in self.types[side]] if self.late[side] else None
+            note_progress(emitted, side, new[side], arrivals[side], fields)
+        return emitted
+
+    def _pairs(self, sides: Sequence[Side]) -> pa.Table:
+        left, right = sides
+        (one, two), count = key_numbers([left.rows, right.rows], self.keys)
+        # What is stored of both has met already.
+        fresh, stored = slice(left.old, None), slice(0, left.old)
+        at, found = band_pairs(one[fresh], left.low[fresh], left.high[fresh], two, right.on, count)
+        more_at, more_found = band_pairs(
+            one[stored], left.low[stored], left.high[stored], two[right.old :],
+            right.on[right.old :], count,
+        )  # fmt: skip
+        rows = [
+            np.concatenate([at + left.old, more_at]),
+            np.concatenate([found, more_found + right.old]),
+        ]
+        return paired([left.rows, right.rows], rows, self.fields)

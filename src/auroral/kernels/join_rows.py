@@ -1,0 +1,78 @@
+"""Join by arrival numbers: the earlier must be among the latest tuples of its side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from auroral.kernels.arrivals import ended_at
+from auroral.kernels.grouping import Ids
+from auroral.kernels.join_pairs import band_pairs, paired
+from auroral.kernels.join_sides import SIDES, key_numbers
+from auroral.kernels.kernel import NEVER, Context, Emitted
+from auroral.kernels.stored import renewed, tuples
+
+NUMBER = "_number"
+
+
+def joined_rows(
+    latest: tuple[int, int],
+    keys: Sequence[Sequence[str]],
+    fields: Sequence[Sequence[str]],
+    old: Sequence[pa.Table],
+    new: Sequence[pa.Table],
+    context: Context,
+) -> Emitted:
+    """Pair each tuple with those of the other side that are among the latest when it arrives."""
+    counts = [int(np.max(np.asarray(table[NUMBER]), initial=0)) for table in old]
+    fresh = [_numbered(table, count) for table, count in zip(new, counts, strict=True)]
+    rows, stays = [], []
+    for side in (0, 1):
+        alive = np.asarray(old[side][NUMBER]) > counts[side] - latest[side]
+        stays.append(alive)
+        kept, more = (tuples(table, old[side].schema) for table in (old[side], fresh[side]))
+        rows.append(pa.concat_tables([kept.filter(pa.array(alive)), more]).combine_chunks())
+    emitted = Emitted({"": paired(rows, _pairs(latest, keys, rows, fresh, counts), fields)}, held=0)
+    over = ended_at(context) < NEVER
+    for side, name in enumerate(SIDES):
+        # Numbers up to this one are not among the latest any more.
+        bound = counts[side] + fresh[side].num_rows - (0 if over else latest[side])
+        stays[side] &= np.asarray(old[side][NUMBER]) > bound
+        kept = fresh[side].filter(pa.array(np.asarray(fresh[side][NUMBER]) > bound))
+        changed = renewed(old[side], stays[side], kept)
+        if changed is not None:
+            emitted.state[name] = changed
+        emitted.held = (emitted.held or 0) + int(stays[side].sum()) + kept.num_rows
+    return emitted
+
+
+def _numbered(table: pa.Table, count: int) -> pa.Table:
+    return table.append_column(NUMBER, pa.array(np.arange(1, table.num_rows + 1) + count))
+
+
+def _pairs(
+    latest: tuple[int, int],
+    keys: Sequence[Sequence[str]],
+    rows: Sequence[pa.Table],
+    fresh: Sequence[pa.Table],
+    counts: Sequence[int],
+) -> list[Ids]:
+    """Pairs whose later tuple is new, whichever side it is of."""
+    ids, count = key_numbers(rows, keys)
+    seq = [np.asarray(table["_seq"], np.int64) for table in fresh]
+    found = []
+    for side in (0, 1):
+        other = 1 - side
+        # At one moment the left tuples arrive before the right ones.
+        arrived = np.searchsorted(seq[other], seq[side], side="left" if side == 0 else "right")
+        arrived = arrived + counts[other]
+        start = rows[side].num_rows - fresh[side].num_rows
+        number = np.asarray(rows[other][NUMBER])
+        at, partner = band_pairs(
+            ids[side][start:], arrived - latest[other] + 1, arrived, ids[other], number, count
+        )
+        found.append((at + start, partner))
+    (left, right), (later_right, earlier_left) = found
+    return [np.concatenate([left, earlier_left]), np.concatenate([right, later_right])]

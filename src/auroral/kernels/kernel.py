@@ -1,0 +1,67 @@
+"""What every kernel is: one bucket's tuples and state in, emissions and new state out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from auroral.progress.lowwater import GroupedLowWater, JointLowWater, LowWater
+
+NEVER = 2**62
+"""A moment that does not come."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the driver knows of a step: the same for every bucket.
+
+    The step covers moments `first` up to, not including, `last`. `marks` has one mark per input,
+    of the attribute the box orders it on, valid up to `last`; what an input promises nothing of
+    has an empty mark. `clock` maps moments to µs. From moment `ended` on nothing arrives.
+    """
+
+    first: int
+    last: int
+    marks: tuple[LowWater | GroupedLowWater | JointLowWater, ...] = ()
+    clock: LowWater | None = None
+    ended: int | None = None
+
+
+@dataclass(frozen=True)
+class Appended:
+    """More rows of a state table; what was there stays."""
+
+    table: pa.Table
+
+
+@dataclass
+class Emitted:
+    """What a step of a kernel made.
+
+    `ports` have the hidden columns `_seq`, `_ts` and `_sub` first. A state table that is not
+    named stays as it is. `late` counts by reason, `dead` are (reason, tuple as JSON).
+    """
+
+    ports: dict[str, pa.Table] = field(default_factory=dict)
+    state: dict[str, pa.Table | Appended] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
+    dead: list[tuple[str, str]] = field(default_factory=list)
+    held: int | None = None
+    """Tuples or windows it holds now, if that is not the number of rows of its state."""
+    pending: int | None = None
+    """The first moment of which not everything has been emitted yet."""
+
+
+class Kernel(Protocol):
+    """One box at work on one bucket of groups. A kernel is pickled: plain data only."""
+
+    def tables(self) -> Mapping[str, pa.Schema]:
+        """The state tables it keeps."""
+
+    def step(
+        self, inputs: Sequence[pa.Table], state: Mapping[str, pa.Table], context: Context
+    ) -> Emitted:
+        """Process the tuples of one step, which are in order of arrival."""

@@ -1,0 +1,255 @@
+"""Resample on one bucket: for each left tuple and right group, the right tuples nearby.
+
+[1 §5.2.2.4]. A left tuple is stored until the right's progress has passed its window, a right one
+as long as a left tuple that is stored, or may come, has it in its window.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from auroral.kernels.accumulators import Accumulators, CallSpec
+from auroral.kernels.arrivals import Arrivals, Order
+from auroral.kernels.grouping import Ids, group_ids
+from auroral.kernels.join_pairs import expanded
+from auroral.kernels.join_sides import SIDES, Band, note_progress
+from auroral.kernels.kernel import Context, Emitted
+from auroral.kernels.ordering import joined, moments, sortable, sub_bytes
+from auroral.kernels.steps import mark_of
+from auroral.kernels.stored import (
+    HIDDEN,
+    conformed,
+    in_arrival_order,
+    renewed,
+    stored_schema,
+    tuples,
+    with_sub,
+)
+from auroral.kernels.units import Mask, numbers
+from auroral.progress.lowwater import Values
+
+Pair = tuple[tuple[str, ...], tuple[str, ...]]
+Types = tuple[tuple[str, pa.DataType], ...]
+
+
+@dataclass(frozen=True)
+class ResampleKernel:
+    """Compute `calls` over the right tuples with left.on − within <= right.on <= left.on + within.
+
+    `within` is in units of marks of the left attribute; late tuples carry `fields`.
+    """
+
+    on: tuple[str, str]
+    by: Pair
+    slack: tuple[int | None, int | None]
+    within: int | float
+    calls: tuple[CallSpec, ...]
+    arguments: tuple[tuple[str, ...], ...]
+    on_type: pa.DataType
+    types: tuple[Types, Types]
+    fields: Pair = ((), ())
+    late: tuple[bool, bool] = (False, False)
+    by_mark: Pair = ((), ())
+
+    def tables(self) -> Mapping[str, pa.Schema]:
+        left, right = (dict(types) for types in self.types)
+        names = dict.fromkeys((self.on[1], *self.by[1], *self.by_mark[1]))
+        names |= dict.fromkeys(name for call in self.arguments for name in call)
+        found = {
+            "left": stored_schema([(self.on[0], left[self.on[0]])]),
+            "right": stored_schema([(name, right[name]) for name in names]),
+        }
+        for side, name in enumerate(SIDES):
+            if self.slack[side] is not None:
+                found[f"{name}_seen"] = self._order(side).seen_schema(self.types[side])
+        return found
+
+    def _order(self, side: int) -> Order:
+        return Order(self.on[side], self.by[side], self.slack[side], self.by_mark[side])
+
+    def step(
+        self, inputs: Sequence[pa.Table], state: Mapping[str, pa.Table], context: Context
+    ) -> Emitted:
+        new = [with_sub(table) for table in inputs]
+        schemas = self.tables()
+        old = [in_arrival_order(conformed(state[name], schemas[name])) for name in SIDES]
+        arrivals, progress = [], []
+        for side, name in enumerate(SIDES):
+            order, mark = self._order(side), mark_of(context, side)
+            seen, also = state.get(f"{name}_seen"), old[1] if side else None
+            arrivals.append(Arrivals.of(order, new[side], seen, mark, context, also))
+            progress.append(arrivals[side].of_all(order, mark))
+        kinds = [dict(self.types[side])[self.on[side]] for side in (0, 1)]
+        band = Band.of(kinds, (self.within, self.within), progress)
+        left = Lefts.of(self.on[0], new[0], old[0], arrivals[0], band)
+        right = Rights.of(self.on[1], new[1], old[1], arrivals[1], band)
+        if not set(self.by_mark[1]) <= set(self.by[1]):
+            # A group may get tuples of any mark: all of them must have passed.
+            least = Order(self.on[1], self.by[1], self.slack[1])
+            right = right.judged_by(Arrivals.of(least, new[1], None, mark_of(context, 1), context))
+        emitted = Emitted()
+        emitted.ports[""] = self._windows(left, right, emitted)
+        emitted.held = left.store(old[0], band, emitted) + right.store(old[1], left, band, emitted)
+        for side in (0, 1):
+            fields = self.fields[side] if self.late[side] else None
+            note_progress(emitted, side, new[side], arrivals[side], fields)
+        return emitted
+
+    def _windows(self, left: Lefts, right: Rights, emitted: Emitted) -> pa.Table:
+        """A tuple for each left tuple and group that is complete now and has a window."""
+        pairs = [left.pairs(right, stored=stored) for stored in (True, False)]
+        lefts, rights = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+        slot, groups = self._slots(right, lefts, rights)
+        at, of = lefts[groups], rights[groups]
+        functions = Accumulators(self.calls)
+        arguments = [
+            [right.rows[name].combine_chunks().take(pa.array(rights)) for name in names]
+            for names in self.arguments
+        ]
+        state = functions.fold(functions.fresh(len(groups)), arguments, slot)
+        results, failures = functions.final(state)
+        oldest = left.column("_ts")[at]
+        np.minimum.at(oldest, slot, right.column("_ts")[rights])
+        seq = left.column("_seq")[at]
+        when = np.maximum(seq, right.progress.passing(right.group[of], left.high[at]))
+        by = [right.rows[name].combine_chunks().take(pa.array(of)) for name in self.by[1]]
+        sub = joined(moments(seq), sub_bytes(left.rows).take(pa.array(at)), sortable(by))
+        on = left.rows[self.on[0]].combine_chunks().take(pa.array(at)).cast(self.on_type)
+        columns = [pa.array(when), pa.array(oldest), sub, *by, on, *results]
+        return _without_failed(pa.table(columns, schema=self._schema()), failures, emitted)
+
+    def _slots(self, right: Rights, lefts: Ids, rights: Ids) -> tuple[Ids, Ids]:
+        """Number pairs by left tuple and group; also where each number comes first."""
+        group, _ = group_ids([right.rows[name] for name in self.by[1]], right.rows.num_rows)
+        return group_ids([pa.array(lefts), pa.array(group[rights])], len(lefts))
+
+    def _schema(self) -> pa.Schema:
+        kinds = dict(self.types[1])
+        by = [(name, kinds[name]) for name in self.by[1]]
+        computed = [(f"agg{at}", call.returns) for at, call in enumerate(self.calls)]
+        return pa.schema([*HIDDEN, *by, ("on", self.on_type), *computed])
+
+
+@dataclass(frozen=True)
+class Rights:
+    """Right tuples in order of arrival, and the progress that completes windows of their groups."""
+
+    rows: pa.Table
+    old: int
+    on: Values
+    group: Ids
+    progress: Arrivals
+    """In the units of `on`."""
+
+    @staticmethod
+    def of(on: str, new: pa.Table, old: pa.Table, arrivals: Arrivals, band: Band) -> Rights:
+        fresh = tuples(new, old.schema).filter(pa.array(arrivals.counts))
+        values = [numbers(old[on])[0], arrivals.values[arrivals.counts]]
+        group = np.concatenate([arrivals.also_group, arrivals.group[arrivals.counts]])
+        return Rights(
+            pa.concat_tables([tuples(old, old.schema), fresh]).combine_chunks(),
+            old.num_rows,
+            np.concatenate([band.units.column(1, each) for each in values]),
+            group,
+            arrivals.in_units(partial(band.units.column, 1)),
+        )
+
+    def judged_by(self, progress: Arrivals) -> Rights:
+        """The same tuples, all in the one group of another progress."""
+        progress = progress.in_units(self.progress.convert) if self.progress.convert else progress
+        return replace(self, group=np.zeros_like(self.group), progress=progress)
+
+    def column(self, name: str) -> Ids:
+        return np.array(self.rows[name], np.int64)
+
+    def store(self, old: pa.Table, left: Lefts, band: Band, emitted: Emitted) -> int:
+        """Store what windows may still need; how many tuples are held then."""
+        needed = ~band.dead(1, self.on, self.on, 1) | left.waits_for(self)
+        fresh = self.rows.slice(self.old).filter(pa.array(needed[self.old :]))
+        changed = renewed(old, needed[: self.old], fresh)
+        if changed is not None:
+            emitted.state["right"] = changed
+        return int(needed.sum())
+
+
+@dataclass(frozen=True)
+class Lefts:
+    """Left tuples whose windows may not all be complete: the stored ones first."""
+
+    rows: pa.Table
+    old: int
+    on: Values
+    low: Values
+    high: Values
+    alive: Mask
+    """Which tuples of the state are among `rows`."""
+
+    @staticmethod
+    def of(on: str, new: pa.Table, old: pa.Table, arrivals: Arrivals, band: Band) -> Lefts:
+        before = band.units.column(0, numbers(old[on])[0])
+        alive = ~band.dead(0, before, band.bounds(before)[1], 0)
+        kept = tuples(old, old.schema).filter(pa.array(alive))
+        fresh = tuples(new, old.schema).filter(pa.array(arrivals.counts))
+        after = band.units.column(0, arrivals.values[arrivals.counts])
+        values = np.concatenate([before[alive], after])
+        rows = pa.concat_tables([kept, fresh]).combine_chunks()
+        return Lefts(rows, kept.num_rows, values, *band.bounds(values), alive)
+
+    def column(self, name: str) -> Ids:
+        return np.array(self.rows[name], np.int64)
+
+    def pairs(self, right: Rights, stored: bool) -> tuple[Ids, Ids]:
+        """Left and right tuples of windows that this step completes, the right ones in order."""
+        order = self._sorted(slice(0, self.old) if stored else slice(self.old, None))
+        begin, end = self._range(order, right)
+        highs = self.high[order]
+        end = np.minimum(end, right.progress.below(highs, after=True)[right.group])
+        if stored:
+            begin = np.maximum(begin, right.progress.below(highs, after=False)[right.group])
+        rights, at = expanded(begin, end)
+        return order[at], rights
+
+    def waits_for(self, right: Rights) -> Mask:
+        """Which right tuples a window that is not complete after the step has."""
+        order = self._sorted(slice(None))
+        begin, end = self._range(order, right)
+        done = right.progress.below(self.high[order], after=True)[right.group]
+        return np.asarray(np.maximum(begin, done) < end)
+
+    def store(self, old: pa.Table, band: Band, emitted: Emitted) -> int:
+        """Store what is not complete; how many tuples are held then."""
+        keep = ~band.dead(0, self.on, self.high, 1)
+        stays = self.alive.copy()
+        stays[self.alive] = keep[: self.old]
+        fresh = self.rows.slice(self.old).filter(pa.array(keep[self.old :]))
+        changed = renewed(old, stays, fresh)
+        if changed is not None:
+            emitted.state["left"] = changed
+        return int(keep.sum())
+
+    def _sorted(self, part: slice) -> Ids:
+        rows = np.arange(len(self.on))[part]
+        return rows[np.argsort(self.on[part], kind="stable")]
+
+    def _range(self, order: Ids, right: Rights) -> tuple[Ids, Ids]:
+        """Where in `order` those are that have each right tuple in their window."""
+        begin = np.searchsorted(self.high[order], right.on, side="left")
+        return begin, np.searchsorted(self.low[order], right.on, side="right")
+
+
+def _without_failed(table: pa.Table, failures: dict[int, str], emitted: Emitted) -> pa.Table:
+    """A window whose function failed is a dead letter."""
+    if not failures:
+        return table
+    for index, reason in sorted(failures.items()):
+        shown = table.drop_columns([name for name, _ in HIDDEN]).slice(index, 1).to_pylist()[0]
+        emitted.dead.append((reason, json.dumps(shown, default=str, ensure_ascii=False)))
+    fine = np.ones(table.num_rows, bool)
+    fine[list(failures)] = False
+    return table.filter(pa.array(fine))

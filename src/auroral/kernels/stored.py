@@ -1,0 +1,65 @@
+"""State that is appended to, and written anew only when enough of it is dead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from auroral.kernels.kernel import Appended
+from auroral.kernels.ordering import sub_bytes
+from auroral.kernels.units import Mask
+
+APPEND = "_append"
+"""How many appends after it was written anew a row came."""
+_APPENDS = 8
+HIDDEN = (("_seq", pa.int64()), ("_ts", pa.int64()), ("_sub", pa.binary()))
+
+
+def stored_schema(columns: Sequence[tuple[str, pa.DataType]], hidden: bool = True) -> pa.Schema:
+    """State of tuples with these columns."""
+    return pa.schema([*(HIDDEN if hidden else ()), *columns, (APPEND, pa.int32())])
+
+
+def renewed(old: pa.Table, live: Mask, new: pa.Table) -> pa.Table | Appended | None:
+    """What to store when of `old` only some rows are alive: more rows, or all anew, or nothing."""
+    alive = int(live.sum())
+    appends = int(np.max(np.asarray(old[APPEND]), initial=0)) + 1 if old.num_rows else 1
+    if 2 * alive < old.num_rows or (appends > _APPENDS and new.num_rows):
+        kept = old.filter(pa.array(live)) if alive < old.num_rows else old
+        return pa.concat_tables([_marked(kept, 0), _marked(new, 0, old.schema)])
+    return Appended(_marked(new, appends, old.schema)) if new.num_rows else None
+
+
+def conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of a schema, which alone says what may be NULL."""
+    return pa.Table.from_arrays([table[name] for name in schema.names], schema=schema)
+
+
+def tuples(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Tuples in the columns that a state table has for them."""
+    return conformed(table, pa.schema([field for field in schema if field.name != APPEND]))
+
+
+def in_arrival_order(table: pa.Table) -> pa.Table:
+    """Stored tuples in order of arrival, in whatever order they were read."""
+    seq = np.asarray(table["_seq"], np.int64)
+    if (seq[1:] > seq[:-1]).all():
+        return table
+    return table.sort_by([("_seq", "ascending"), ("_sub", "ascending")])
+
+
+def with_sub(table: pa.Table) -> pa.Table:
+    """A table that has `_sub`, of empty byte strings if need be."""
+    if "_sub" in table.column_names:
+        return table
+    return table.append_column("_sub", sub_bytes(table))
+
+
+def _marked(table: pa.Table, appends: int, schema: pa.Schema | None = None) -> pa.Table:
+    """The columns of a state table, told to come from that append."""
+    schema = schema or table.schema
+    number = pa.array(np.full(table.num_rows, appends, np.int32))
+    columns = [number if name == APPEND else table[name] for name in schema.names]
+    return pa.Table.from_arrays(columns, schema=schema)

@@ -1,0 +1,145 @@
+"""Windows of tuples, and what comes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from auroral.boxes.aggregate import Aggregate
+from auroral.boxes.function import Function
+from auroral.boxes.order import TUPLE_NUMBER
+from auroral.network.types import Schema, Type
+from auroral.reference.marks import Group, value_of
+from auroral.reference.operator import Emission, Failed, FunctionFailedError, Row, Tuple
+from auroral.sql.aggregates import aggregate_evaluator
+
+Computation = Callable[[Sequence[Tuple]], Row]
+"""Computed fields of a window's tuples, which are in order of arrival."""
+
+
+@dataclass
+class Window:
+    """The tuples of one group from `start` up to, not including, `end`, in order of arrival."""
+
+    start: Any
+    end: Any
+    group: Group
+    tuples: list[Tuple] = field(default_factory=list)
+    closed: bool = False
+
+    def timed_out(self, timeout_us: int | None, clock_us: int | None) -> bool:
+        """Whether the clock exceeds the entry of its first tuple by the timeout."""
+        if timeout_us is None or clock_us is None or not self.tuples:
+            return False
+        return clock_us > self.tuples[0].entered_us + timeout_us
+
+
+class Emitter:
+    """Turns windows of an aggregate that close, or are revised, into tuples.
+
+    What one moment emits comes by start, then group; equal ones as they closed.
+    """
+
+    def __init__(self, box: Aggregate, schema: Schema, directory: Path | None):
+        numbered = box.order.on == TUPLE_NUMBER
+        self.type = Type("bigint") if numbered else schema.field(box.order.on).type
+        self._start = "tup" if numbered else schema.field(box.order.on).name
+        self._by = tuple(schema.field(name).name for name in box.order.by)
+        self._revising = box.late == "revise"
+        self._compute = computation(box.compute, schema, directory)
+        self._made: list[tuple[Any, Emission | Failed]] = []
+
+    def close(self, window: Window, *, revises: bool = False) -> None:
+        """Let a window come out, and again if it is revised."""
+        window.closed = True
+        group = {name: shown(window.tuples[0].row[name]) for name in self._by}
+        row = {self._start: value_of(window.start, self.type)} | group
+        key = (window.start, ascending(group.values()))
+        more = {"_revises": revises} if self._revising else {}
+        try:
+            made = Tuple(row | self._compute(window.tuples) | more, oldest(window.tuples))
+            self._made.append((key, Emission("", made)))
+        except FunctionFailedError as error:
+            self._made.append((key, Failed(str(error), row)))
+
+    def taken(self) -> list[Emission | Failed]:
+        """What was closed since the last call, in order."""
+        made = [made for _, made in sorted(self._made, key=lambda pair: pair[0])]
+        self._made = []
+        return made
+
+
+def computation(
+    compute: Mapping[str, str | Function], schema: Schema, directory: Path | None
+) -> Computation:
+    """The computed fields as a function of a window's tuples."""
+    run = {
+        name: _folded(how, schema, directory)
+        if isinstance(how, Function)
+        else aggregate_evaluator(how, schema)
+        for name, how in compute.items()
+    }
+    return lambda tuples: {name: f([t.row for t in tuples]) for name, f in run.items()}
+
+
+def _folded(
+    how: Function, schema: Schema, directory: Path | None
+) -> Callable[[Sequence[Row]], Any]:
+    """A user window function: a state from `init`, `incr` for each tuple, `final` at the end.
+
+    An `incr` that returns nothing has changed the state itself.
+    """
+    make, returns = how.load(directory), how.type(directory).arrow()
+    names = [schema.field(name).name for name in how.args or schema.names]
+
+    def call(rows: Sequence[Row]) -> Any:
+        try:
+            function = make()
+            state = function.init()
+            for row in rows:
+                new = function.incr(state, *(row[name] for name in names))
+                state = state if new is None else new
+            return _fitted(function.final(state), returns)
+        except Exception as error:
+            raise FunctionFailedError(f"{type(error).__name__}: {error}"[:500]) from error
+
+    return call
+
+
+def _fitted(value: Any, type: pa.DataType) -> Any:
+    try:
+        found = pa.array([value], type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        found = pa.array([value]).cast(type)
+    return found.to_pylist(maps_as_pydicts="strict")[0]
+
+
+def oldest(tuples: Iterable[Tuple]) -> int:
+    """When what is made of tuples entered: with the first of them."""
+    return min(arrived.entered_us for arrived in tuples)
+
+
+def outside(arrived: Tuple) -> Emission:
+    """A tuple that is in no window, which is not late."""
+    return Emission(None, arrived, "outside")
+
+
+def shown(value: Any) -> Any:
+    """A value of a group as it comes out: zero has no sign."""
+    return 0.0 if isinstance(value, float) and value == 0 else value
+
+
+def ascending(values: Any) -> tuple[Any, ...]:
+    """A key by which values sort as Spark sorts them: NULL first, NaN last."""
+    return tuple(_place(value) for value in values)
+
+
+def _place(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return (0,)
+    return (2,) if isinstance(value, float) and math.isnan(value) else (1, value)

@@ -1,0 +1,120 @@
+"""Join on Spark: equal keys and the band in a kernel, the rest of the predicate as SQL."""
+
+from __future__ import annotations
+
+from auroral.boxes.join import Join
+from auroral.kernels.join import JoinKernel
+from auroral.network.types import Schema, Type
+from auroral.spark.physical import Columns, Given, Physical, mark_fields
+from auroral.sql.parser import parse
+from auroral.sql.syntax import Call, Member, Name, Node
+
+_SIDES = ("left", "right")
+
+
+def lower(box: Join, given: Given) -> Physical:
+    """Keys are spread over buckets unless order must be inferred over all of an input."""
+    sides = tuple(Columns(schema) for schema in given.schemas)
+    fields = tuple(side.fields() for side in sides)
+    pairs, rest = equalities(box.on, given.schemas)
+    keys = _keys(pairs, sides)
+    orders = (box.left, box.right)
+    banded = box.rows is None and not given.tables
+    before = after = None
+    if banded:
+        assert box.left is not None
+        before, after = box.lengths(sides[0].schema.field(box.left.on).type)
+    ordered = [order if banded else None for order in orders]
+    kernel = JoinKernel(
+        on=_two(side.field(o.on) if o else None for side, o in zip(sides, ordered, strict=True)),
+        by=_two(side.fields(o.by) if o else () for side, o in zip(sides, ordered, strict=True)),
+        slack=_two(o.slack if o else None for o in ordered),
+        before=before,
+        after=after,
+        rows=box.rows,
+        keys=keys,
+        fields=(fields[0], fields[1]),
+        types=(sides[0].types(), sides[1].types()),
+        late=("left_late" in given.wanted, "right_late" in given.wanted),
+        table=given.tables[0] if given.tables else None,
+        by_mark=_two(s.fields(mark_fields(m)) for s, m in zip(sides, given.marks, strict=True)),
+    )
+    made = (*(f"l_{name}" for name in fields[0]), *(f"r_{name}" for name in fields[1]))
+    inferred = any(order is not None and order.slack is not None for order in ordered)
+    alone = inferred or box.rows is not None or given.tables or not keys[0]
+    ports = {"": made, "left_late": fields[0], "right_late": fields[1]}
+    spread = None if alone else keys
+    if rest is None:
+        return Physical(kernel, (sides[0], sides[1]), ports, spread)
+    types = [field.type for schema in given.schemas for field in schema]
+    structs = {
+        side: [(f"{side[0]}_{c}", name) for c, name in zip(fields[n], schema.names, strict=True)]
+        for n, (side, schema) in enumerate(zip(_SIDES, given.schemas, strict=True))
+    }
+    return Physical(
+        kernel,
+        (sides[0], sides[1]),
+        ports,
+        spread,
+        where=rest,
+        returns=tuple(zip(made, types, strict=True)),
+        structs=structs,
+    )
+
+
+def equalities(
+    on: str | None, schemas: tuple[Schema, ...] | list[Schema]
+) -> tuple[list[tuple[str, str]], str | None]:
+    """Pairs of fields that must be equal, and the predicate unless they say all of it."""
+    if on is None:
+        return [], None
+    pairs: list[tuple[str, str]] = []
+    complete = True
+    for part in _conjuncts(parse(on)):
+        found = _equal_fields(part)
+        types = found and [s.field(n).type for s, n in zip(schemas, found, strict=True)]
+        if found and types and _common(types[0], types[1]) is not None:
+            pairs.append(found)
+        else:
+            complete = False
+    return pairs, None if complete else on
+
+
+def _conjuncts(node: Node) -> list[Node]:
+    if isinstance(node, Call) and node.name == "and":
+        return [part for argument in node.args for part in _conjuncts(argument)]
+    return [node]
+
+
+def _equal_fields(node: Node) -> tuple[str, str] | None:
+    if not isinstance(node, Call) or node.name not in ("=", "==") or len(node.args) != 2:
+        return None
+    sides: dict[str, str] = {}
+    for argument in node.args:
+        if isinstance(argument, Member) and isinstance(argument.base, Name):
+            sides[argument.base.name.lower()] = argument.name
+    return (sides["left"], sides["right"]) if set(sides) == set(_SIDES) else None
+
+
+def _common(left: Type, right: Type) -> Type | None:
+    """The type in which two keys compare exactly as Spark's `=` does; None if there is none."""
+    if left == right and left.name not in ("array", "map", "struct"):
+        return left
+    return Type("bigint") if left.is_integral and right.is_integral else None
+
+
+def _keys(
+    pairs: list[tuple[str, str]], sides: tuple[Columns, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    left, right = [], []
+    for one, other in pairs:
+        common = _common(sides[0].schema.field(one).type, sides[1].schema.field(other).type)
+        assert common is not None
+        left.append(sides[0].computed(f"`{one}`", common))
+        right.append(sides[1].computed(f"`{other}`", common))
+    return tuple(left), tuple(right)
+
+
+def _two(values):  # type: ignore[no-untyped-def]
+    left, right = values
+    return left, right

@@ -1,0 +1,100 @@
+"""The physical form of a stateful box: a kernel, the columns it takes, what becomes of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from auroral.kernels.kernel import Kernel
+from auroral.network.box import Resolver
+from auroral.network.types import Schema, Type
+from auroral.progress.lowwater import GroupedLowWater, JointLowWater, Mark
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a stateful box is lowered with.
+
+    `marks` show of which kind the marks are that the box relies on. `wanted` are the ports that
+    somebody reads.
+    """
+
+    schemas: Sequence[Schema]
+    output: Schema
+    wanted: frozenset[str]
+    marks: Sequence[Mark | JointLowWater]
+    tables: Sequence[int] = ()
+    """Which of the inputs are static tables."""
+    directory: Path | None = None
+    flush: str = "eager"
+    resolver: Resolver | None = None
+
+
+@dataclass
+class Columns:
+    """The columns a kernel takes of one input, by name: the Spark SQL text of each, its type."""
+
+    schema: Schema
+    texts: dict[str, tuple[str, Type]] = field(default_factory=dict)
+
+    def field(self, name: str) -> str:
+        """The column of a field: `f3` for the fourth."""
+        found = self.schema.field(name)
+        column = f"f{self.schema.names.index(found.name)}"
+        self.texts[column] = (quoted(found.name), found.type)
+        return column
+
+    def fields(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+        """The columns of several fields, or of all."""
+        return tuple(self.field(name) for name in (self.schema.names if names is None else names))
+
+    def computed(self, text: str, type: Type) -> str:
+        """A column for an expression; a plain field is not copied."""
+        bare = text.strip().strip("`")
+        if bare in self.schema and self.schema.field(bare).type == type:
+            return self.field(bare)
+        for column, made in self.texts.items():
+            if made == (text, type):
+                return column
+        column = f"x{sum(name[0] == 'x' for name in self.texts)}"
+        self.texts[column] = (text, type)
+        return column
+
+    def types(self) -> tuple[tuple[str, pa.DataType], ...]:
+        return tuple((column, type.arrow()) for column, (_, type) in self.texts.items())
+
+
+@dataclass(frozen=True)
+class Physical:
+    """A stateful box made for Spark.
+
+    `keys` are the columns of each input that decide which bucket a tuple belongs to; with none
+    there is one bucket. `ports` give the kernel's columns of each output arc, in the order of its
+    fields. What cannot be said in the kernel is said in SQL over the main port's columns: `where`
+    drops rows, `compute` makes the arc's fields.
+    """
+
+    kernel: Kernel
+    inputs: tuple[Columns, ...]
+    ports: Mapping[str, tuple[str, ...]]
+    keys: tuple[tuple[str, ...], ...] | None = None
+    where: str | None = None
+    compute: Mapping[str, str] | None = None
+    returns: tuple[tuple[str, Type], ...] = ()
+    """The main port's columns and types, if `where` or `compute` see them."""
+    structs: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """What `where` calls by one name: columns and the names they have in it."""
+
+
+def quoted(name: str) -> str:
+    return f"`{name}`"
+
+
+def mark_fields(mark: Mark | JointLowWater) -> tuple[str, ...]:
+    """The fields that choose among the marks of groups."""
+    if isinstance(mark, GroupedLowWater):
+        return tuple(mark.by)
+    return (mark.by,) if isinstance(mark, JointLowWater) else ()

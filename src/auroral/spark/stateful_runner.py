@@ -1,0 +1,159 @@
+"""Runs steps of stateful superboxes; keeps their compiled plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from auroral.errors import RunError
+from auroral.network.check import CheckedNetwork
+from auroral.scheduling.superboxes import Superbox
+from auroral.spark.boxes import physical_of
+from auroral.spark.physical import Given, Physical
+from auroral.spark.plan import arc_schema
+from auroral.spark.session import is_local
+from auroral.spark.slots import Slots, slot_count
+from auroral.spark.stateful import StatefulPlan, compile_stateful, layout_of
+from auroral.spark.train_file import TrainFile, first_line
+from auroral.spark.worker import Job, Layout, write_job
+from auroral.storage.segment import MAX_FILE_BYTES
+
+EXCHANGE_ROWS = 100_000
+"""Larger trains are spread over the cores; for smaller ones an exchange costs more than it saves."""
+
+
+@dataclass
+class _Compiled:
+    plan: StatefulPlan
+    slots: Slots | None
+
+
+class StatefulRunner:
+    """One stateful superbox on Spark."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        checked: CheckedNetwork,
+        superbox: Superbox,
+        given: Given,
+        directory: Path,
+        *,
+        buckets: int,
+        progressing: Mapping[str, Sequence[str]],
+        reuse_plans: bool | None = None,
+    ):
+        assert superbox.stateful is not None
+        self._session = session
+        self._checked = checked
+        self.superbox = superbox
+        self._directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        self._reuse = is_local(session) if reuse_plans is None else reuse_plans
+        box = checked.network.boxes[superbox.stateful]
+        self.physical: Physical = physical_of(superbox.stateful, box, given)
+        self.buckets = buckets if self.physical.keys is not None else 1
+        self._layout: Layout = layout_of(self.physical, checked, superbox, progressing)
+        self._job = directory / "job"
+        self._plans: dict[tuple[Any, ...], _Compiled] = {}
+        self._tables: dict[int, str] = {}
+
+    def run(
+        self, train: Mapping[str, Sequence[TrainFile]], job: Job
+    ) -> tuple[list[dict[str, Any]], pa.Table | None]:
+        """Run a step: the notes of every bucket, and the main arc's tuples if Spark has them."""
+        rows = sum(file.rows for files in train.values() for file in files)
+        exchange = self.buckets > 1 and rows > EXCHANGE_ROWS
+        notes, main = self._once(train, replace(job, idle=() if exchange else job.idle), exchange)
+        if exchange:
+            seen = {note["bucket"] for note in notes}
+            left = [bucket for bucket in job.idle if bucket not in seen]
+            if left:
+                more, rest = self._once({}, replace(job, idle=left), exchange=False)
+                notes += more
+                main = pa.concat_tables([main, rest]) if main is not None and rest else main
+        return notes, main
+
+    def warm_up(self) -> None:
+        """Compile, start the workers and let them import what they need."""
+        if self._reuse:
+            self._once({}, None, exchange=False)
+
+    def explain(self) -> str:
+        """Spark's plan for a small train."""
+        compiled = self._compiled({}, exchange=False)
+        return str(compiled.plan.data._jdf.queryExecution().executedPlan().toString())
+
+    def _once(
+        self, train: Mapping[str, Sequence[TrainFile]], job: Job | None, exchange: bool
+    ) -> tuple[list[dict[str, Any]], pa.Table | None]:
+        compiled = self._compiled(train, exchange)
+        if compiled.slots:
+            compiled.slots.link({s: [file.path for file in files] for s, files in train.items()})
+        write_job(self._job, job)
+        data = compiled.plan.data
+        try:
+            # A plan that has exchanged would give again what it gave: plan it anew.
+            result = (data.alias("again") if compiled.plan.exchanges else data).toArrow()
+        except (PySparkException, Py4JError, pa.ArrowException) as error:
+            raise RunError("SPARK_FAILED", _reason(error), where=self.superbox.name) from error
+        return compiled.plan.split(result)
+
+    def _compiled(
+        self, train: Mapping[str, Sequence[TrainFile]], exchange: bool
+    ) -> _Compiled:
+        files = {source: train.get(source, ()) for source in self.superbox.sources}
+        counts = {source: slot_count(max(len(held), 1)) for source, held in files.items()}
+        fits = all(f.bytes <= MAX_FILE_BYTES for held in files.values() for f in held)
+        schemas = {
+            source: arc_schema(
+                self._checked.arcs[source].schema, source not in self._checked.network.streams
+            )
+            for source in files
+        }
+        if not self._reuse or not fits or None in counts.values():
+            # Fixed names all the same, for sources that have nothing in this train.
+            nothing = Slots(self._directory / "nothing", dict.fromkeys(files, 1), schemas)
+            nothing.link({})
+            paths = {
+                source: [str(file.path) for file in held] or nothing.files[source]
+                for source, held in files.items()
+            }
+            return _Compiled(self._compile(paths, exchange), None)
+        key = (exchange, tuple(counts.items()))
+        if key not in self._plans:
+            wanted = {source: count for source, count in counts.items() if count}
+            slots = Slots(self._directory / f"plan-{len(self._plans)}", wanted, schemas)
+            compiled = _Compiled(self._compile(slots.files, exchange), slots)
+            if not compiled.plan.exchanges:
+                # Plan now, while the slots still have the length they are planned at.
+                compiled.plan.data._jdf.queryExecution().toRdd()
+            self._plans[key] = compiled
+        return self._plans[key]
+
+    def _compile(self, files: Mapping[str, Sequence[str]], exchange: bool) -> StatefulPlan:
+        return compile_stateful(
+            self._session,
+            self._checked,
+            self.superbox,
+            self.physical,
+            self._layout,
+            files,
+            job=self._job,
+            buckets=self.buckets,
+            exchange=exchange,
+        )
+
+
+def _reason(error: Exception) -> str:
+    """The last line of a Python traceback says more than Spark's first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if ": " in line and line.split(":")[0].endswith("Error")]
+    return raised[-1] if raised else first_line(error)

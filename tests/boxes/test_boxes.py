@@ -1,0 +1,109 @@
+"""What boxes with state make of their inputs, and what they refuse."""
+
+# ruff: noqa: E501  (a case a line)
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from auroral import NetworkError
+from auroral.boxes import Aggregate, BSort, Dedup, Join, Number, Resample
+from auroral.network.box import BOXES, Box, Scope
+from auroral.network.types import Schema
+
+LEFT = Schema.parse("t int, at timestamp, g string, x double, l array<int>")
+RIGHT = Schema.parse("T int, u date, g string, right_g int")
+TABLES = Scope(tables={"prices": RIGHT, "more": RIGHT})
+COUNT = {"n": "count(*)"}
+SLACK = {"on": "t", "slack": 1}
+AGGREGATE = {"input": "s", "order": {"on": "t"}, "window": {"size": 10}, "compute": COUNT}
+JOIN = {"inputs": ("a", "b"), "left": {"on": "t"}, "right": {"on": "t"}}
+RESAMPLE = {**JOIN, "within": 5, "compute": COUNT}
+REVISE = {"late": "revise", "history": 5}
+
+
+def ports(kind: type[Box], given: dict[str, Any]) -> dict[str, str]:
+    box = kind(**given)
+    schemas = [LEFT, RIGHT][: len(box.sources())]
+    return {port: str(schema) for port, schema in box.ports(schemas, TABLES).items()}
+
+
+BOTH = f"{LEFT}, right_T int, u date, right_g string, right_right_g int"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "expected"),
+    [
+        (BSort, {"input": "s", "order": SLACK}, {"": str(LEFT)}),
+        (BSort, {"input": "s", "order": {"on": "t"}}, {"": str(LEFT), "late": str(LEFT)}),
+        (Dedup, {"input": "s", "keys": ("g",), "order": SLACK}, dict.fromkeys(("", "late"), str(LEFT))),
+        (Number, {"input": "s", "as": "k"}, {"": f"{LEFT}, k bigint"}),
+        (Aggregate, AGGREGATE, {"": "t int, n bigint", "late": str(LEFT)}),
+        (Aggregate, {**AGGREGATE, "order": {"on": "T", "by": ("G",)}}, {"": "t int, g string, n bigint", "late": str(LEFT)}),
+        (Aggregate, {**AGGREGATE, "order": {"on": "tup#"}}, {"": "tup bigint, n bigint", "late": str(LEFT)}),
+        (Aggregate, {**AGGREGATE, **REVISE}, {"": "t int, n bigint, _revises boolean", "late": str(LEFT)}),
+        (Join, {**JOIN, "within": 3}, {"": BOTH, "left_late": str(LEFT), "right_late": str(RIGHT)}),
+        (Join, {"inputs": ("a", "b"), "rows": (2, 3)}, {"": BOTH}),
+        (Join, {"inputs": ("a", "prices")}, {"": BOTH, "left_late": str(LEFT)}),
+        (Join, {"inputs": ("prices", "a")}, {"": BOTH, "right_late": str(RIGHT)}),
+        (Resample, {**RESAMPLE, "right": {"on": "t", "by": ("g",)}}, {"": "g string, t int, n bigint", "left_late": str(LEFT), "right_late": str(RIGHT)}),
+    ],
+)  # fmt: skip
+def test_ports(kind: type[Box], given: dict[str, Any], expected: dict[str, str]) -> None:
+    assert ports(kind, given) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "code", "says"),
+    [
+        (BSort, {"input": "s", "order": {"on": "g"}}, "BAD_ORDER", "g"),
+        (BSort, {"input": "s", "order": {"on": "tup#"}}, "BAD_ORDER", "tup#"),
+        (BSort, {"input": "s", "order": {"on": "t", "slack": -1}}, "BAD_PARAMETER", "slack"),
+        (BSort, {"input": "s", "order": {"on": "t", "by": ("l",)}}, "BAD_ORDER", "l"),
+        (Dedup, {"input": "s", "keys": (), "order": SLACK}, "BAD_PARAMETER", "keys"),
+        (Dedup, {"input": "s", "keys": ("no",), "order": SLACK}, "UNKNOWN_FIELD", "no"),
+        (Dedup, {"input": "s", "keys": ("l",), "order": SLACK}, "BAD_ORDER", "keys"),
+        (Number, {"input": "s", "as": "T"}, "DUPLICATE_FIELD", "T"),
+        (Aggregate, {**AGGREGATE, "compute": {}}, "BAD_PARAMETER", "compute"),
+        (Aggregate, {**AGGREGATE, "compute": {"n": "x"}}, "NOT_AGGREGATED", "compute.n"),
+        (Aggregate, {**AGGREGATE, "window": {}}, "BAD_WINDOW", "window"),
+        (Aggregate, {**AGGREGATE, "window": {"size": 0}}, "BAD_WINDOW", "size"),
+        (Aggregate, {**AGGREGATE, "window": {"size": 1.5}}, "BAD_WINDOW", "size"),
+        (Aggregate, {**AGGREGATE, "window": {"size": "1 h"}}, "BAD_WINDOW", "size"),
+        (Aggregate, {**AGGREGATE, "window": {"size": 1, "align": "first"}}, "BAD_WINDOW", "slack"),
+        (Aggregate, {**AGGREGATE, "window": {"size": 1, "timeout": 0}}, "BAD_WINDOW", "timeout"),
+        (Aggregate, {**AGGREGATE, "window": {"advance": "x + 1"}}, "TYPE_MISMATCH", "advance"),
+        (Aggregate, {**AGGREGATE, "window": {"advance": 5}}, "BAD_WINDOW", "size"),
+        (Aggregate, {**AGGREGATE, "late": "revise"}, "BAD_PARAMETER", "history"),
+        (Aggregate, {**AGGREGATE, "history": 5}, "BAD_PARAMETER", "history"),
+        (Aggregate, {**AGGREGATE, "late": "revise", "history": 0}, "BAD_WINDOW", "history"),
+        (Aggregate, {**AGGREGATE, **REVISE, "order": {"on": "tup#"}}, "BAD_WINDOW", "late"),
+        (Aggregate, {**AGGREGATE, **REVISE, "window": {"advance": "t > 1"}}, "BAD_WINDOW", "late"),
+        (Join, JOIN, "MISSING_KEY", "within, range or rows"),
+        (Join, {"inputs": ("a", "b"), "within": 1}, "MISSING_KEY", "left"),
+        (Join, {**JOIN, "within": 1, "range": (1, 1)}, "BAD_PARAMETER", "within and range"),
+        (Join, {**JOIN, "rows": (1, 1), "within": 1}, "BAD_PARAMETER", "within and rows"),
+        (Join, {**JOIN, "rows": (0, 1)}, "BAD_PARAMETER", "rows"),
+        (Join, {**JOIN, "within": -1}, "BAD_WINDOW", "within"),
+        (Join, {**JOIN, "within": 1, "right": {"on": "u"}}, "TYPE_MISMATCH", "comparable"),
+        (Join, {**JOIN, "within": 1, "on": "left.t"}, "TYPE_MISMATCH", "on"),
+        (Join, {"inputs": ("a", "prices"), "rows": (1, 1)}, "BAD_PARAMETER", "prices"),
+        (Join, {"inputs": ("prices", "more")}, "BAD_PARAMETER", "two tables"),
+        (Resample, {**RESAMPLE, "inputs": ("a",)}, "BAD_PARAMETER", "2 inputs"),
+        (Resample, {**RESAMPLE, "compute": {}}, "BAD_PARAMETER", "compute"),
+        (Resample, {**RESAMPLE, "right": {"on": "u"}}, "TYPE_MISMATCH", "comparable"),
+        (Resample, {**RESAMPLE, "right": {"on": "t", "by": ("t",)}}, "DUPLICATE_FIELD", "t"),
+    ],
+)
+def test_refusals(kind: type[Box], given: dict[str, Any], code: str, says: str) -> None:
+    with pytest.raises(NetworkError) as refused:
+        ports(kind, given)
+    assert refused.value.code == code
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", [Aggregate, BSort, Dedup, Join, Number, Resample])
+def test_boxes_are_known_by_their_kind(kind: type[Box]) -> None:
+    assert BOXES[kind.kind] is kind

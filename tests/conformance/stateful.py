@@ -1,0 +1,318 @@
+"""Random networks of boxes that remember, among boxes that do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from auroral import Network, Order, Window
+from auroral.continuous.expansion import progressing
+from auroral.network.arc import Arc
+from auroral.network.check import type_arcs
+from auroral.network.types import Field, Schema
+
+from .events import EVENT, TABLE, length, progress
+
+_SIMPLE = ("int", "bigint", "double", "string", "decimal", "date", "timestamp", "boolean")
+_GROUPING = ("int", "bigint", "double", "string", "boolean", "date")
+_WIDEST = 12
+KINDS = ("aggregate", "aggregate", "aggregate", "join", "join", "resample", "dedup", "bsort")
+PLAIN = ("filter", "map", "union", "routes")
+
+
+def stateful_network(rng: Random, most_boxes: int, kinds: tuple[str, ...] = KINDS) -> Network:
+    """Up to so many boxes over one to three streams; at least one of them remembers."""
+    net = Network("random", directory=Path(__file__).parent)
+    builder = _Builder(rng, net)
+    boxes = rng.randint(1, most_boxes)
+    first = rng.randrange(boxes)
+    for number in range(boxes):
+        stateless = number != first and rng.random() < 0.35
+        builder.add(rng.choice(PLAIN if stateless else kinds), number)
+    builder.outputs()
+    flush = rng.choice(["eager", "eager", "slow", "lazy"])
+    net.engine = net.engine.model_copy(update={"flush": flush})
+    return net
+
+
+class _Builder:
+    def __init__(self, rng: Random, net: Network):
+        self._rng, self._net = rng, net
+        self._streams = [
+            net.stream(name, schema=EVENT, progress=progress(rng))
+            for name in "abc"[: rng.choice([1, 2, 2, 3])]
+        ]
+        self._arcs = list(self._streams)
+        self._late: list[Arc] = []
+        self._joins = 0
+
+    def add(self, kind: str, number: int) -> None:
+        kind = "filter" if kind == "join" and self._joins == 2 else kind
+        name = f"{kind}{number}"
+        made: Arc = getattr(self, f"_{kind}")(name)
+        if len(made.schema) > _WIDEST:
+            kept = self._rng.sample(made.schema.names, 7)
+            kept = [n for n in made.schema.names if n in kept]
+            made = made.map(keep=kept, name=f"narrow{number}")
+        self._arcs.append(made)
+
+    def outputs(self) -> None:
+        """What the newest boxes make, and some of what was late."""
+        rng = self._rng
+        chosen = [*self._arcs[-1:], *rng.sample(self._arcs[-3:], min(2, len(self._arcs[-3:])))]
+        chosen += [arc for arc in self._late if rng.random() < 0.6]
+        for arc in dict.fromkeys(arc.name for arc in chosen):
+            self._net.output(arc.replace(".", "_"), arc)
+
+    # ── boxes that remember ──
+
+    def _aggregate(self, name: str) -> Arc:
+        rng, arc = self._rng, self._arc()
+        schema, by = arc.schema, self._by(arc)
+        if rng.random() < 0.15 or not self._orderable(schema):
+            size = rng.randint(1, 4)
+            order, window = Order("tup#", by=by), {"size": size}
+            window |= {"advance": rng.randint(1, 5)} if rng.random() < 0.5 else {}
+            late: dict[str, Any] = {}
+        else:
+            order = self._order(arc, by)
+            on = schema.field(order.on).type
+            window = {"size": length(rng, on)}
+            window |= {"advance": length(rng, on)} if rng.random() < 0.5 else {}
+            window |= {"align": "first"} if order.slack is not None and rng.random() < 0.3 else {}
+            revises = rng.random() < 0.25
+            late = {"late": "revise", "history": length(rng, on)} if revises else {}
+        if rng.random() < 0.15:
+            window["advance"], late = self._predicate(schema), {}
+            if rng.random() < 0.5:
+                del window["size"]
+        window |= {"timeout": rng.choice([1, 2.5, 6])} if rng.random() < 0.2 else {}
+        window.pop("align", None) if "size" not in window else None
+        compute = self._compute(schema, taken=[order.on, *by])
+        made = arc.aggregate(order, Window(**window), name=name, **late, **compute)
+        self._late.append(made.late)
+        return made
+
+    def _join(self, name: str) -> Arc:
+        self._joins += 1
+        rng, left = self._rng, self._arc()
+        if rng.random() < 0.15:
+            table = self._table()
+            one, other = (left, table) if rng.random() < 0.5 else (table, left)
+            return one.join(other, self._matching(one.schema, other.schema), name=name)
+        right = self._arc()
+        on = self._matching(left.schema, right.schema)
+        alike = self._alike(left, right)
+        if rng.random() < 0.2 or not alike:
+            rows = (rng.randint(1, 4), rng.randint(1, 4))
+            return left.join(right, on, name=name, rows=rows)
+        (one, other) = rng.choice(alike)
+        type = left.schema.field(one).type
+        band: dict[str, Any] = {"within": length(rng, type, least=0, most=3)}
+        if rng.random() < 0.4:
+            band = {"range": [length(rng, type, least=0, most=3) for _ in range(2)]}
+        orders = [
+            Order(field, slack=self._slack(), by=self._by(arc) if rng.random() < 0.3 else ())
+            for field, arc in ((one, left), (other, right))
+        ]
+        made = left.join(right, on, name=name, left=orders[0], right=orders[1], **band)
+        self._late += [made.port("left_late"), made.port("right_late")]
+        return made
+
+    def _resample(self, name: str) -> Arc:
+        rng, left, right = self._rng, self._arc(), self._arc()
+        alike = self._alike(left, right)
+        if not alike:
+            return self._dedup(name)
+        (one, other) = rng.choice(alike)
+        by = self._by(right)
+        if one in by:
+            by = ()
+        made = left.resample(
+            right,
+            left=Order(one, slack=self._slack(), by=self._by(left) if rng.random() < 0.2 else ()),
+            right=Order(other, slack=self._slack(), by=by),
+            within=length(rng, left.schema.field(one).type, least=0, most=3),
+            name=name,
+            **self._compute(right.schema, taken=[one, *by]),
+        )
+        self._late += [made.port("left_late"), made.port("right_late")]
+        return made
+
+    def _dedup(self, name: str) -> Arc:
+        rng, arc = self._rng, self._arc(ordered=True)
+        keys = [f.name for f in arc.schema if f.type.name in _GROUPING] or [arc.schema.names[0]]
+        order = self._order(arc, self._by(arc) if rng.random() < 0.4 else ())
+        chosen = rng.sample(keys, min(len(keys), rng.choice([1, 1, 2])))
+        made = arc.dedup(*chosen, order=order, name=name)
+        self._late.append(made.late)
+        return made
+
+    def _bsort(self, name: str) -> Arc:
+        arc = self._arc(ordered=True)
+        made = arc.bsort(self._order(arc, self._by(arc)), name=name)
+        if made.network.boxes[name].order.slack is None:  # type: ignore[attr-defined]
+            self._late.append(made.late)
+        return made
+
+    def _number(self, name: str) -> Arc:
+        arc = self._rng.choice(self._streams)
+        if any(box.kind == "number" and arc.name in box.sources() for box in self._net.boxes.values()):
+            return self._filter(name)
+        return self._net.box("number", name, input=arc, **{"as": "nr"})
+
+    # ── boxes that do not ──
+
+    def _filter(self, name: str) -> Arc:
+        arc = self._arc()
+        kept = arc.filter(self._predicate(arc.schema), name=name)
+        self._arcs.append(kept.rest)
+        return kept
+
+    def _routes(self, name: str) -> Arc:
+        arc = self._arc()
+        split = arc.filter(
+            routes={port: self._predicate(arc.schema) for port in ("p", "q")}, name=name
+        )
+        self._arcs += [split.port("q"), split.rest]
+        return split.port("p")
+
+    def _map(self, name: str) -> Arc:
+        rng, arc = self._rng, self._arc()
+        field = rng.choice(_simple(arc.schema) or list(arc.schema))
+        text = {
+            "int": f"{field.name} + 1",
+            "bigint": f"{field.name} * 2",
+            "double": f"{field.name} / 2",
+            "string": f"concat({field.name}, '!')",
+            "boolean": f"NOT {field.name}",
+        }
+        if field.type.name in text:
+            return arc.map(keep="*", name=name, **{field.name: text[field.type.name]})
+        return arc.map(keep="*", name=name, copy=field.name)
+
+    def _union(self, name: str) -> Arc:
+        rng, arc = self._rng, self._arc()
+        same = [a for a in (*self._arcs, *self._late) if str(a.schema) == str(arc.schema)]
+        return self._net.union(arc, *rng.choices(same, k=rng.randint(1, 2)), name=name)
+
+    # ── parameters ──
+
+    def _arc(self, *, ordered: bool = False) -> Arc:
+        """An arc to read; rather a new one, now and then one of late tuples."""
+        rng = self._rng
+        pool = self._late if self._late and rng.random() < 0.08 else self._arcs
+        pool = pool[-3:] if rng.random() < 0.6 else pool
+        fit = [a for a in pool if not ordered or self._orderable(a.schema)]
+        return rng.choice(fit or self._streams)
+
+    def _order(self, arc: Arc, by: tuple[str, ...]) -> Order:
+        """Slack, or mostly what the arc promises."""
+        fields = self._orderable(arc.schema)
+        promised = [name for name in self._promised(arc) if name in fields]
+        slack = self._slack()
+        if slack is None and promised and self._rng.random() < 0.85:
+            fields = promised
+        on = self._rng.choice(fields)
+        return Order(on, slack=slack, by=tuple(name for name in by if name != on))
+
+    def _slack(self) -> int | None:
+        return self._rng.choice([None, None, 0, 1, 1, 2, 3])
+
+    def _promised(self, arc: Arc) -> tuple[str, ...]:
+        arcs, order = type_arcs(self._net, self._net.boxes)
+        return progressing(self._net, arcs, order)[arc.name]
+
+    def _orderable(self, schema: Schema) -> list[str]:
+        return [f.name for f in schema if f.type.is_orderable and f.type.name in _SIMPLE]
+
+    def _by(self, arc: Arc) -> tuple[str, ...]:
+        names = [f.name for f in arc.schema if f.type.name in _GROUPING]
+        grouped = {n for s in self._net.streams.values() if s.progress for n in s.progress.by}
+        if grouped and grouped <= set(names) and self._rng.random() < 0.5:
+            return tuple(sorted(grouped))
+        return tuple(self._rng.sample(names, min(len(names), self._rng.choice([0, 0, 1, 1, 2]))))
+
+    def _alike(self, left: Arc, right: Arc) -> list[tuple[str, str]]:
+        """Pairs of fields that a band can compare; promised ones if there are any."""
+        pairs = [
+            (a.name, b.name)
+            for a in left.schema
+            for b in right.schema
+            if a.type == b.type and a.type.is_orderable and a.type.name in _SIMPLE
+        ]
+        mine, theirs = self._promised(left), self._promised(right)
+        best = [(a, b) for a, b in pairs if a in mine and b in theirs]
+        return best if best and self._rng.random() < 0.7 else pairs
+
+    def _matching(self, left: Schema, right: Schema) -> str | None:
+        """A predicate over both sides: equal keys, something else, both or nothing."""
+        rng, parts = self._rng, []
+        pairs = [
+            (a.name, b.name)
+            for a in _simple(left)
+            for b in _simple(right)
+            if a.type == b.type or {a.type.name, b.type.name} == {"int", "bigint"}
+        ]
+        keys = [(a, b) for a, b in pairs if left.field(a).type.name in _GROUPING]
+        if keys and rng.random() < 0.7:
+            parts += [f"left.{a} = right.{b}" for a, b in rng.sample(keys, min(len(keys), 1))]
+        if pairs and rng.random() < 0.4:
+            a, b = rng.choice(pairs)
+            operator = rng.choice(["<=", "<>", "<", "<=>"])
+            parts.append(f"left.{a} {operator} right.{b}")
+        return " AND ".join(parts) or None
+
+    def _predicate(self, schema: Schema) -> str:
+        rng = self._rng
+        field = rng.choice(_simple(schema) or list(schema))
+        name, kind = field.name, field.type.name
+        by_kind = {
+            "int": [f"{name} > 1", f"{name} % 2 = 0", f"{name} IN (1, 3, NULL)"],
+            "bigint": [f"{name} % 3 = 1", f"{name} > 2"],
+            "double": [f"{name} > 0.05", f"isnan({name}) OR {name} < 2"],
+            "string": [f"{name} = 'a'", f"{name} >= 'b'"],
+            "decimal": [f"{name} >= 1.25"],
+            "date": [f"{name} >= date'1970-01-05'"],
+            "timestamp": [f"{name} < timestamp'1970-01-01 00:00:06'"],
+            "boolean": [name],
+        }
+        return rng.choice([*by_kind.get(kind, []), f"{name} IS NOT NULL"])
+
+    def _compute(self, schema: Schema, taken: list[str]) -> dict[str, Any]:
+        rng = self._rng
+        used = {name.lower() for name in taken}
+        names = [n for n in ("n", "k", "c1", "c2", "c3") if n not in used]
+        rng.shuffle(names)
+        return {name: self._computed(schema) for name in names[: rng.choice([1, 2, 3])]}
+
+    def _computed(self, schema: Schema) -> Any:
+        rng = self._rng
+        numbers = [f for f in schema if f.type.is_numeric]
+        simple = _simple(schema) or list(schema)
+        any_ = rng.choice(simple).name
+        found: list[Any] = ["count(*)", f"count({any_})", f"count(DISTINCT {any_})"]
+        found += [f"first({any_})", f"last({any_})", f"first({any_}, true)"]
+        found += [f"min({any_})", f"max({any_})"]
+        found += [f"count(*) FILTER (WHERE {self._predicate(schema)})"]
+        if numbers:
+            n, m = rng.choice(numbers).name, rng.choice(numbers).name
+            found += [f"sum({n})", f"avg({n})", f"stddev({n})", f"sum({n}) / count(*)"]
+            found += [f"max({n}) - min({n})", f"max_by({any_}, {m})", f"sum({n}) FILTER (WHERE {m} > 1)"]
+            found.append({"udf": "window_functions:Spread", "args": [n], "returns": "double"})
+        texts = [f.name for f in schema if f.type.name == "string"]
+        whole = [f.name for f in schema if f.type.name in ("int", "bigint")]
+        if texts and whole:
+            args = [rng.choice(texts), rng.choice(whole)]
+            found.append({"udf": "window_functions:Joined", "args": args, "returns": "string"})
+        return rng.choice(found)
+
+    def _table(self) -> Arc:
+        if "refs" not in self._net.tables:
+            return self._net.table("refs", TABLE)
+        return Arc(self._net, "refs")
+
+
+def _simple(schema: Schema) -> list[Field]:
+    return [field for field in schema if field.type.name in _SIMPLE]

@@ -1,0 +1,188 @@
+"""Aggregate: as a one-at-a-time model does it, however the events are cut into steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from auroral.kernels.aggregate import AggregateKernel
+from auroral.progress.lowwater import JointLowWater, LowWater
+
+from . import driving
+from .aggregate_model import CALLS, Model, run
+from .driving import KINDS
+
+GROUPS: dict[pa.DataType, list[Any]] = {
+    pa.string(): [None, "a", "b"],
+    pa.int64(): [None, 1, 2],
+    pa.float64(): [None, 0.0, -0.0, float("nan"), 1.5],
+}
+
+
+def kernel(kind: pa.DataType, group: pa.DataType, **more: Any) -> AggregateKernel:
+    """A kernel over columns f0 (on), f1 (group), f2 (number) and f3 (opens)."""
+    whole = {
+        "on": "f0",
+        "by": ("f1",),
+        "slack": None,
+        "size": 4,
+        "advance": 4,
+        "calls": CALLS,
+        "arguments": ((), ("f2",)),
+        "types": (("f0", kind), ("f1", group), ("f2", pa.int64()), ("f3", pa.bool_())),
+        "fields": ("f2",),
+    } | more
+    start = pa.int64() if whole["on"] is None else kind
+    return AggregateKernel(**whole, start_type=start)
+
+
+@st.composite
+def lengths(draw: st.DrawFn, kind: pa.DataType) -> tuple[Any, Any]:
+    """Size and advance, in any relation."""
+    small = st.integers(1, 6)
+    if kind == pa.float64():
+        small = st.sampled_from([0.1, 0.3, 0.5, 1.0, 1.5, 2.5])
+    size = draw(small)
+    return size, draw(st.one_of(st.just(size), small))
+
+
+@st.composite
+def events(draw: st.DrawFn, kind: pa.DataType, group: pa.DataType) -> list[dict[str, Any]]:
+    """Tuples with numbers in order of arrival."""
+    columns = {
+        "f0": driving.ons(kind),
+        "f1": st.sampled_from(GROUPS[group]),
+        "f3": st.sampled_from([True, False, False, None]),
+    }
+    rows = draw(driving.arrivals(columns))
+    return [row | {"f2": number} for number, row in enumerate(rows)]
+
+
+@st.composite
+def clocks(draw: st.DrawFn, last: int) -> LowWater:
+    """A clock that moves now and then."""
+    moments = sorted(draw(st.sets(st.integers(0, last), max_size=8)))
+    return LowWater.of([(moment, draw(st.integers(0, 70))) for moment in moments])
+
+
+@st.composite
+def marks(draw: st.DrawFn, kind: pa.DataType, group: pa.DataType, last: int, ended: Any) -> Any:
+    """A mark of any sort."""
+    sort = draw(st.sampled_from(["one", "one", "grouped", "joint"]))
+    if sort == "grouped" and group != pa.float64():
+        keys = [(key,) for key in GROUPS[group]]
+        return draw(driving.grouped_marks(kind, last, keys, ended))
+    if sort == "joint" and group == pa.int64():
+        other = draw(driving.marks(pa.int64(), last, ended))
+        parts = [draw(driving.marks(kind, last, ended)) for _ in range(2)]
+        return JointLowWater("f1", parts[0], parts[1], other)
+    return draw(driving.marks(kind, last, ended))
+
+
+def check(draw: Any, made: AggregateKernel, kind: pa.DataType, group: pa.DataType) -> None:
+    """The kernel does on random events what the model does."""
+    rows = draw(events(kind, group))
+    last = driving.end_of(rows)
+    ended = draw(st.sampled_from([None, last - 2, last - 2]))
+    inferred = made.slack is not None or made.on is None
+    mark = None if inferred else draw(marks(kind, group, last, ended))
+    clock = draw(clocks(last)) if made.timeout_us is not None else None
+    cuts = draw(driving.cuts(last))
+    if isinstance(mark, JointLowWater) or (mark is not None and not isinstance(mark, LowWater)):
+        made = replace(made, by_mark=("f1",))
+    model = Model(made, kind, mark, clock).run(rows, last, ended)
+    ran = run(made, kind, rows, mark, clock, cuts, ended, parquet=draw(st.booleans()))
+    assert ran.emitted == sorted(model.emitted, key=lambda row: row[:3])
+    assert ran.counts == model.counts
+    if made.opens is None:
+        assert ran.late == model.late
+    else:
+        assert sorted(ran.late) == sorted(model.late)
+    if ended is not None:
+        assert ran.state["windows"].num_rows == 0
+
+
+def kinds() -> st.SearchStrategy[tuple[pa.DataType, pa.DataType]]:
+    groups = st.sampled_from(list(GROUPS))
+    return st.tuples(st.sampled_from(list(KINDS)), groups)
+
+
+@given(st.data(), kinds(), st.sampled_from([None, 10, 30]))
+def test_windows_close_by_marks(data: Any, types: Any, timeout_us: int | None) -> None:
+    size, advance = data.draw(lengths(types[0]))
+    made = kernel(*types, size=size, advance=advance, timeout_us=timeout_us)
+    check(data.draw, made, *types)
+
+
+@given(st.data(), kinds(), st.integers(0, 3), st.booleans(), st.sampled_from([None, None, 10, 30]))
+def test_windows_close_by_slack(
+    data: Any, types: Any, slack: int, align: bool, timeout_us: int | None
+) -> None:
+    size, advance = data.draw(lengths(types[0]))
+    made = kernel(
+        *types, size=size, advance=advance, slack=slack, align_first=align, timeout_us=timeout_us
+    )
+    check(data.draw, made, *types)
+
+
+@given(st.data(), st.sampled_from(list(GROUPS)), st.sampled_from([None, 20]))
+def test_windows_over_tuple_numbers(data: Any, group: Any, timeout_us: int | None) -> None:
+    size, advance = data.draw(st.tuples(st.integers(1, 5), st.integers(1, 5)))
+    made = kernel(pa.int64(), group, on=None, size=size, advance=advance, timeout_us=timeout_us)
+    check(data.draw, made, pa.int64(), group)
+
+
+@given(
+    st.data(),
+    kinds(),
+    st.sampled_from([None, 0, 2]),
+    st.sampled_from([None, None, 15]),
+    st.sampled_from([0, 1, 3]),
+    st.booleans(),
+)
+def test_late_tuples_revise(
+    data: Any, types: Any, slack: Any, timeout_us: Any, history: int, align: bool
+) -> None:
+    size, advance = data.draw(lengths(types[0]))
+    made = kernel(
+        *types,
+        size=size,
+        advance=advance,
+        slack=slack,
+        history=float(history) if types[0] == pa.float64() else history,
+        timeout_us=timeout_us,
+        align_first=align and slack is not None,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("auroral.kernels.revising._COPIES", data.draw(st.sampled_from([1, 2, 32])))
+        check(data.draw, made, *types)
+
+
+@given(
+    st.data(),
+    kinds(),
+    st.sampled_from([None, 0, 1, 3, "tup#"]),
+    st.booleans(),
+    st.sampled_from([None, None, 15]),
+)
+def test_windows_opened_by_a_predicate(
+    data: Any, types: Any, order: Any, sized: bool, timeout_us: Any
+) -> None:
+    kind, group = (pa.int64(), types[1]) if order == "tup#" else types
+    size = data.draw(lengths(kind))[0] if sized else None
+    made = kernel(
+        kind,
+        group,
+        on=None if order == "tup#" else "f0",
+        slack=None if order == "tup#" else order,
+        size=size,
+        advance=None,
+        opens="f3",
+        timeout_us=timeout_us,
+    )
+    check(data.draw, made, kind, group)
