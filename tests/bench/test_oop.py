@@ -176,6 +176,13 @@ def test_rows_held_are_those_of_all_boxes() -> None:
     assert most_held([Held(3, 1), Held(2, 2)]) == Held(3, 2)
 
 
+def test_rows_held_are_compared_by_the_count_that_flatters_less() -> None:
+    assert Held(2, 2).over(Held(8, 4)) == 0.5
+    assert Held(4, 2).over(Held(8, 8)) == 0.5
+    assert Held(4, 2).over(Held(0, 0)) == 4
+    assert Held(5, 3).since(Held(2, 1)) == Held(3, 2)
+
+
 # ── report and charts ──
 
 

@@ -70,7 +70,7 @@ class IdleEngine:
             "steps": {"count": len(self._stepper.durations_s)},
             "streams": {name: {"waiting": 0} for name in self.network.streams},
             "boxes": {
-                name: {"state": {"t": 4 if ordered else 1}, "held": 1}
+                name: {"state": {"t": 4 if ordered else 1}, "held": 4 if ordered else 1}
                 for name in self.network.boxes
             },
         }

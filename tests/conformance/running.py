@@ -158,10 +158,15 @@ def require_same_letters(engine: Engine, reference: Reference) -> None:
     path = engine.dead_letters
     lines = path.read_text().splitlines() if path.exists() else []
     letters = [json.loads(line) for line in lines]
-    found = [(d["source"], d["reason"], d["row"]) for d in letters if d["source"] in reference.network.boxes]
+    found = [
+        (d["source"], d["reason"], d["row"])
+        for d in letters
+        if d["source"] in reference.network.boxes
+    ]
     ours = [(d.box, d.reason, shown(d.row)) for d in reference.dead]
     for box in reference.network.boxes:
-        assert [d for d in found if d[0] == box] == [d for d in ours if d[0] == box], (box, "dead")
+        mine, theirs = (sorted(d for d in all_ if d[0] == box) for all_ in (found, ours))
+        assert mine == theirs, (box, "dead")
 
 
 def require_same_marks(engine: Engine, reference: Reference) -> None:

@@ -158,7 +158,9 @@ class _Builder:
 
     def _number(self, name: str) -> Arc:
         arc = self._rng.choice(self._streams)
-        if any(box.kind == "number" and arc.name in box.sources() for box in self._net.boxes.values()):
+        if any(
+            box.kind == "number" and arc.name in box.sources() for box in self._net.boxes.values()
+        ):
             return self._filter(name)
         return self._net.box("number", name, input=arc, **{"as": "nr"})
 
@@ -299,7 +301,11 @@ class _Builder:
         if numbers:
             n, m = rng.choice(numbers).name, rng.choice(numbers).name
             found += [f"sum({n})", f"avg({n})", f"stddev({n})", f"sum({n}) / count(*)"]
-            found += [f"max({n}) - min({n})", f"max_by({any_}, {m})", f"sum({n}) FILTER (WHERE {m} > 1)"]
+            found += [
+                f"max({n}) - min({n})",
+                f"max_by({any_}, {m})",
+                f"sum({n}) FILTER (WHERE {m} > 1)",
+            ]
             found.append({"udf": "window_functions:Spread", "args": [n], "returns": "double"})
         texts = [f.name for f in schema if f.type.name == "string"]
         whole = [f.name for f in schema if f.type.name in ("int", "bigint")]

@@ -22,6 +22,7 @@ NOTHING = st.sampled_from([None, *range(1, 9)])
 EPOCH = datetime(1970, 1, 1)
 NAN, INF = float("nan"), float("inf")
 _HUGE = 10**34
+PROMOTED = {"promote_options": "permissive"}
 KINDS: dict[pa.DataType, Callable[[int], Any]] = {
     pa.int64(): lambda n: n,
     pa.int32(): lambda n: n,
@@ -90,7 +91,7 @@ def drive(
             assert table.schema.equals(kernel.tables()[name])
             assert not appended or table.num_rows
             table = _through_parquet(table) if parquet else table
-            table = pa.concat_tables([state[name], table]) if appended else table
+            table = pa.concat_tables([state[name], table], **PROMOTED) if appended else table
             # Nobody promises in which order stored rows are read.
             state[name] = (
                 table.take(pa.array(range(table.num_rows - 1, -1, -1), pa.int64()))
@@ -114,8 +115,8 @@ def _between(table: pa.Table, first: int, last: int) -> pa.Table:
 
 def _through_parquet(table: pa.Table) -> pa.Table:
     buffer = io.BytesIO()
-    pq.write_table(table, buffer)
-    return pq.read_table(buffer, schema=table.schema)
+    pq.write_table(table, buffer, store_schema=False)  # as if others had written it
+    return pq.read_table(buffer)
 
 
 def plain(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

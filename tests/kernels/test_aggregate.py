@@ -53,10 +53,11 @@ def lengths(draw: st.DrawFn, kind: pa.DataType) -> tuple[Any, Any]:
 
 @st.composite
 def events(draw: st.DrawFn, kind: pa.DataType, group: pa.DataType) -> list[dict[str, Any]]:
-    """Tuples with numbers in order of arrival."""
+    """Tuples with numbers in order of arrival, of few groups so that they meet."""
+    groups = GROUPS[group][-draw(st.integers(1, len(GROUPS[group]))) :]
     columns = {
         "f0": driving.ons(kind),
-        "f1": st.sampled_from(GROUPS[group]),
+        "f1": st.sampled_from(groups),
         "f3": st.sampled_from([True, False, False, None]),
     }
     rows = draw(driving.arrivals(columns))
@@ -71,29 +72,35 @@ def clocks(draw: st.DrawFn, last: int) -> LowWater:
 
 
 @st.composite
-def marks(draw: st.DrawFn, kind: pa.DataType, group: pa.DataType, last: int, ended: Any) -> Any:
-    """A mark of any sort."""
-    sort = draw(st.sampled_from(["one", "one", "grouped", "joint"]))
-    if sort == "grouped" and group != pa.float64():
-        keys = [(key,) for key in GROUPS[group]]
+def marks(
+    draw: st.DrawFn, sort: str, kind: pa.DataType, group: pa.DataType, last: int, ended: Any
+) -> Any:
+    """A mark: one for all, or one for each group, or one that depends on the group's value."""
+    if sort == "grouped":
+        keys = [(key,) for key in GROUPS[group] if key == key]
         return draw(driving.grouped_marks(kind, last, keys, ended))
-    if sort == "joint" and group == pa.int64():
-        other = draw(driving.marks(pa.int64(), last, ended))
+    if sort == "joint":
+        levels = st.lists(st.integers(0, 3), max_size=3)
+        moments = st.integers(0, last // 2)
+        other = LowWater.of(sorted((draw(moments), level) for level in draw(levels)))
+        other = other if ended is None else other.end(ended)
         parts = [draw(driving.marks(kind, last, ended)) for _ in range(2)]
         return JointLowWater("f1", parts[0], parts[1], other)
     return draw(driving.marks(kind, last, ended))
 
 
-def check(draw: Any, made: AggregateKernel, kind: pa.DataType, group: pa.DataType) -> None:
+def check(
+    draw: Any, made: AggregateKernel, kind: pa.DataType, group: pa.DataType, sort: str = "one"
+) -> None:
     """The kernel does on random events what the model does."""
     rows = draw(events(kind, group))
     last = driving.end_of(rows)
     ended = draw(st.sampled_from([None, last - 2, last - 2]))
     inferred = made.slack is not None or made.on is None
-    mark = None if inferred else draw(marks(kind, group, last, ended))
+    mark = None if inferred else draw(marks(sort, kind, group, last, ended))
     clock = draw(clocks(last)) if made.timeout_us is not None else None
     cuts = draw(driving.cuts(last))
-    if isinstance(mark, JointLowWater) or (mark is not None and not isinstance(mark, LowWater)):
+    if mark is not None and sort != "one":
         made = replace(made, by_mark=("f1",))
     model = Model(made, kind, mark, clock).run(rows, last, ended)
     ran = run(made, kind, rows, mark, clock, cuts, ended, parquet=draw(st.booleans()))
@@ -112,11 +119,13 @@ def kinds() -> st.SearchStrategy[tuple[pa.DataType, pa.DataType]]:
     return st.tuples(st.sampled_from(list(KINDS)), groups)
 
 
-@given(st.data(), kinds(), st.sampled_from([None, 10, 30]))
-def test_windows_close_by_marks(data: Any, types: Any, timeout_us: int | None) -> None:
+@pytest.mark.parametrize("sort", ["one", "grouped", "joint"])
+@given(st.data(), kinds(), st.sampled_from([None, None, 10, 30]))
+def test_windows_close_by_marks(sort: str, data: Any, types: Any, timeout_us: int | None) -> None:
+    types = (types[0], pa.int64()) if sort == "joint" else types
     size, advance = data.draw(lengths(types[0]))
     made = kernel(*types, size=size, advance=advance, timeout_us=timeout_us)
-    check(data.draw, made, *types)
+    check(data.draw, made, types[0], types[1], sort)
 
 
 @given(st.data(), kinds(), st.integers(0, 3), st.booleans(), st.sampled_from([None, None, 10, 30]))
@@ -142,7 +151,7 @@ def test_windows_over_tuple_numbers(data: Any, group: Any, timeout_us: int | Non
     kinds(),
     st.sampled_from([None, 0, 2]),
     st.sampled_from([None, None, 15]),
-    st.sampled_from([0, 1, 3]),
+    st.sampled_from([0, 1, 3, 9]),
     st.booleans(),
 )
 def test_late_tuples_revise(
@@ -160,7 +169,8 @@ def test_late_tuples_revise(
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("auroral.kernels.revising._COPIES", data.draw(st.sampled_from([1, 2, 32])))
-        check(data.draw, made, *types)
+        sort = data.draw(st.sampled_from(["one", "grouped"]))
+        check(data.draw, made, types[0], types[1], sort)
 
 
 @given(
@@ -185,4 +195,47 @@ def test_windows_opened_by_a_predicate(
         opens="f3",
         timeout_us=timeout_us,
     )
-    check(data.draw, made, kind, group)
+    sorts = ["one", "grouped", "joint"] if group == pa.int64() else ["one", "grouped"]
+    check(data.draw, made, kind, group, data.draw(st.sampled_from(sorts)))
+
+
+@given(
+    st.data(),
+    kinds(),
+    st.sampled_from([None, 1]),
+    st.sampled_from([None, 1]),
+    st.sampled_from([None, 15]),
+    st.tuples(st.integers(0, 3), st.integers(0, 3)),
+)
+def test_what_waits_to_be_sent_comes_with_its_own_moment(
+    data: Any, types: Any, slack: Any, history: Any, timeout_us: Any, pace: tuple[int, int]
+) -> None:
+    size, advance = data.draw(lengths(types[0]))
+    made = kernel(
+        *types,
+        size=size,
+        advance=advance,
+        slack=slack,
+        history=float(history) if history and types[0] == pa.float64() else history,
+        timeout_us=timeout_us,
+        flush_rows=pace[0],
+        flush_windows=pace[1],
+    )
+    rows = data.draw(events(*types))
+    last = driving.end_of(rows)
+    ended = data.draw(st.sampled_from([None, last - 2]))
+    mark = None if slack is not None else data.draw(driving.marks(types[0], last, ended))
+    clock = data.draw(clocks(last)) if timeout_us is not None else None
+    model = Model(made, types[0], mark, clock).run(rows, last, ended)
+    ran = run(made, types[0], rows, mark, clock, data.draw(driving.cuts(last)), ended)
+    expected = sorted(model.emitted, key=lambda row: row[:3])
+    complete = ran.pending[-1]
+    if complete is None:
+        assert ran.emitted == expected
+    else:
+        assert ended is None
+        assert [row for row in ran.emitted if row[0] < complete] == [
+            row for row in expected if row[0] < complete
+        ]
+        assert all(row in expected for row in ran.emitted)
+    assert (ran.counts, ran.late) == (model.counts, model.late)

@@ -15,7 +15,7 @@ import pytest
 from auroral.kernels.accumulators import CallSpec
 from auroral.kernels.aggregate import AggregateKernel
 from auroral.kernels.kernel import Context, Emitted
-from auroral.progress.lowwater import LowWater
+from auroral.progress.lowwater import GroupedLowWater, JointLowWater, LowWater
 
 COUNT = CallSpec("count", (), pa.int64())
 REPORTS = [
@@ -266,3 +266,63 @@ def test_a_step_that_is_cut_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     assert cut.ports[""].num_rows
     assert made(cut, "_seq", "_sub", "agg0") == made(whole, "_seq", "_sub", "agg0")
     assert (cut.late, cut.held, cut.ports["late"]) == (whole.late, 0, whole.ports["late"])
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        GroupedLowWater(("x",), {(1,): LowWater.of([(1, 9)])}, LowWater.of([(2, 5)])),
+        JointLowWater("x", LowWater.of([(2, 5)]), LowWater.of([(0, 90)]), LowWater.of([(0, 90)])),
+    ],
+)
+def test_marks_of_groups_that_windows_do_not_have_hold_together(mark: Any) -> None:
+    emitted = stepped(aggregate(size=5, advance=5), [(1,), (2,), (7,)], Context(0, 9, (mark,)))
+    assert made(emitted, "_seq", "start", "agg0") == [(2, 0, 2)]
+
+
+def test_a_group_is_complete_in_the_moment_after_the_other_mark_passed_it() -> None:
+    """What the mark of a tuple's own moment says is no reason to refuse the tuple."""
+    own, other = LowWater.of([(0, 90)]), LowWater.of([(2, 8)])
+    mark = JointLowWater("f1", LowWater(), own, other)
+    types = (("f0", pa.int64()), ("f1", pa.int64()))
+    kernel = aggregate(by=("f1",), by_mark=("f1",), size=5, advance=5, types=types)
+    emitted = stepped(kernel, [(1, 7), (2, 7), (3, 7), (3, 9)], Context(0, 9, (mark,)))
+    assert made(emitted, "_seq", "start", "f1", "agg0") == [(2, 0, 7, 2)]
+    assert emitted.late == {"late": 1}
+    assert emitted.state["windows"]["f1"].to_pylist() == [9]
+
+
+def test_a_closed_window_is_revised_while_history_lasts() -> None:
+    kernel = aggregate(slack=0, size=5, advance=5, history=10)
+    state = {name: schema.empty_table() for name, schema in kernel.tables().items()}
+    found, late = [], []
+    for moment, value in enumerate([1, 6, 2, 14, 3, 15, 4, 7]):
+        tuples = table(kernel.types, [(value,)]).set_column(0, "_seq", pa.array([moment]))
+        emitted = kernel.step([tuples], state, Context(moment, moment + 1))
+        state |= emitted.state
+        found += made(emitted, "_seq", "start", "agg0", "revises")
+        late.append(emitted.late.get("late", 0))
+    assert found == [
+        *[(1, 0, 1, False), (2, 0, 2, True), (3, 5, 1, False), (4, 0, 3, True)],
+        *[(5, 10, 1, False), (7, 5, 2, True)],
+    ]
+    assert late == [0, 0, 0, 0, 0, 0, 1, 0]
+
+
+def test_a_tuple_taken_after_its_window_timed_out_is_late() -> None:
+    types = (("f0", pa.int64()), ("f1", pa.bool_()))
+    kernel = aggregate(
+        slack=1, size=None, advance=None, opens="f1", timeout_us=3, types=types, fields=("f0",)
+    )
+    state = {name: schema.empty_table() for name, schema in kernel.tables().items()}
+    clock = LowWater.of([(moment, moment) for moment in range(9)])
+    rows = [(1, True), (3, False), (5, False), (7, False), (9, False), (11, True), (13, False)]
+    tuples, found, late = table(types, rows), [], []
+    for moment in range(1, 9):
+        context = Context(moment, moment + 1, (), clock, 8)
+        emitted = kernel.step([tuples.slice(moment - 1, 1)], state, context)
+        state |= emitted.state
+        found += made(emitted, "_seq", "start", "agg0")
+        late += [tuple(row.values()) for row in emitted.ports["late"].to_pylist()]
+    assert found == [(5, 1, 4), (8, 11, 2)]
+    assert late == [(6, 5, b"", 9)]

@@ -234,11 +234,6 @@ def test_what_cannot_be_run_is_refused_by_name() -> None:
     s.wait_for(s, "true", timeout=1, name="waits")
     with pytest.raises(AuroralError, match=r"BOX_NOT_EXECUTABLE.*box waits"):
         run(net, {})
-    asked = Network("n")
-    asked.stream("s", schema="n int")
-    asked.query("q", "SELECT n FROM s")
-    with pytest.raises(AuroralError, match="QUERY_NOT_EXECUTABLE"):
-        run(asked, {})
 
 
 def test_what_only_spark_can_evaluate_is_refused_by_name() -> None:

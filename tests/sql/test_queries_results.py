@@ -85,7 +85,6 @@ def test_row_windows_of_a_join_count_before_predicates() -> None:
     assert values(sql, M1=m1, M2=m2) == [(1, 1), (4, 3)]
 
 
-@pytest.mark.xfail(strict=True, reason="windows of rows start at 0, numbers at 1")
 def test_row_windows_of_an_aggregate_count_before_predicates_and_over_groups() -> None:
     sql = "SELECT srcIP, count(*), max(ts) FROM M [ROWS 3] WHERE ts <> 2 GROUP BY srcIP"
     m = [packet(1), packet(2), packet(3, source=9), packet(4), packet(5), packet(6), packet(7)]

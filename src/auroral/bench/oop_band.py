@@ -103,7 +103,7 @@ def band(report: Report, lab: Lab) -> None:
             times = (_latency(fed) * 1e3, fed.execution_s)
             section.rows.append((band_s, name, held.rows, held.needed, *times, pairs))
         ratios = {
-            "rows held": most_held(free.held).rows / most_held(ordered.held).rows,
+            "rows held": most_held(free.held).over(most_held(ordered.held)),
             "latency": _latency(free) / _latency(ordered),
             "execution time": free.execution_s / ordered.execution_s,
         }

@@ -43,7 +43,7 @@ def join(report: Report, lab: Lab) -> None:
         "first_quarter_ms",
         "last_quarter_ms",
         "rows_held",
-        "pairs_per_tuple",
+        "matches_per_tuple",
     )
     held = most_held(ours.held).rows
     section.rows.append(("Auroral", 2 * rate, ours.rate, *_medians_ms(ours.steps_s), held))
@@ -52,7 +52,7 @@ def join(report: Report, lab: Lab) -> None:
     section.rows.append((name, 2 * rate, theirs.rate(_WARM), *steps, max(theirs.held)))
     for number, results in enumerate((ours.results, theirs.results[: len(theirs.seconds)])):
         pairs = sum(table.num_rows for table in results)
-        section.rows[number] = (*section.rows[number], pairs / (2 * rate * len(results)))
+        section.rows[number] = (*section.rows[number], pairs / (rate * len(results)))
     _judge(report, ours, theirs, rate)
 
 
@@ -61,7 +61,7 @@ def _judge(report: Report, ours: Run, theirs: Batches, rate: int) -> None:
     report.bar("band join: tuples/s / arriving", ours.rate / (2 * rate), least=1.0)
     report.bar("band join: step time, last quarter / first", last / first, most=1.2)
     early, late = quarters(ours.held)
-    swelling = most_held(late).rows / most_held(early).rows
+    swelling = most_held(late).over(most_held(early))
     report.bar("band join: rows held, last quarter / first", swelling, most=1.2)
     report.bar("band join: throughput / plain", ours.rate / theirs.rate(_WARM), least=1.5)
     # Plain Spark ends with a batch without input.

@@ -69,6 +69,17 @@ class Held:
         rows = sum(sum(box["state"].values()) for box in told)
         return Held(rows, sum(box["held"] for box in told))
 
+    def over(self, other: Held) -> float:
+        """How many times the other's; by whichever count it is more.
+
+        Sweeping lazily must not make either side look better than it is.
+        """
+        return max(self.rows / max(other.rows, 1), self.needed / max(other.needed, 1))
+
+    def since(self, other: Held) -> Held:
+        """How much it has grown."""
+        return Held(self.rows - other.rows, self.needed - other.needed)
+
 
 def most_held(run: Sequence[Held]) -> Held:
     """The most rows at any time of a run."""

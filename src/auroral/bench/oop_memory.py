@@ -60,10 +60,10 @@ def late_join(report: Report, lab: Lab) -> None:
     links["c"] = link(seconds, 2, 4 * rate, seed=9, whole_seconds=True)
     experiment = Experiment(LATE_JOIN, q8(), "pairs", links, "c", 10)
     held = _measure(report, lab, experiment, _JOIN_DELAYS_S)
-    most = max(free / ordered for free, ordered in held.values())
+    most = max(free.over(ordered) for free, ordered in held.values())
     report.bar("Figure 12: rows held, out of order / in order, worst delay", most, most=1.0)
     first, last = held[_JOIN_DELAYS_S[0]], held[_JOIN_DELAYS_S[-1]]
-    growth = (last[0] - first[0]) / max(last[1] - first[1], 1)
+    growth = last[0].since(first[0]).over(last[1].since(first[1]))
     report.bar("Figure 12: growth with delay, out of order / in order", growth, most=0.9)
 
 
@@ -101,19 +101,21 @@ def _compare_counts(report: Report, lab: Lab, experiment: Experiment) -> None:
     held = _measure(report, lab, experiment, _DELAYS_S)
     figure = experiment.title.partition(" (")[0]
     free, ordered = held[40]
-    report.bar(f"{figure}: rows held at 40 s, out of order / in order", free / ordered, most=0.3)
-    flat = held[60][0] / held[10][0]
+    report.bar(
+        f"{figure}: rows held at 40 s, out of order / in order", free.over(ordered), most=0.3
+    )
+    flat = held[60][0].over(held[10][0])
     report.bar(f"{figure}: rows held out of order, 60 s / 10 s", flat, most=1.3)
 
 
 def _measure(
     report: Report, lab: Lab, experiment: Experiment, delays_s: Sequence[int]
-) -> dict[int, tuple[int, int]]:
+) -> dict[int, tuple[Held, Held]]:
     """The most rows held by delay, out of order and in order."""
     section = report.section(
         experiment.title, "delay_s", "system", "rows_held", "rows_needed", "results"
     )
-    most: dict[int, tuple[int, int]] = {}
+    most: dict[int, tuple[Held, Held]] = {}
     agree = 0
     for delay_s in delays_s:
         lab.say(f"{experiment.title}, {delay_s} s")
@@ -122,7 +124,7 @@ def _measure(
             held = most_held(run.held)
             section.rows.append((delay_s, name, held.rows, held.needed, run.table.num_rows))
         free, ordered = runs.values()
-        most[delay_s] = most_held(free.held).rows, most_held(ordered.held).rows
+        most[delay_s] = most_held(free.held), most_held(ordered.held)
         agree += same_rows(free.table, ordered.table)
     figure = experiment.title.partition(" (")[0]
     report.bar(f"{figure}: runs that agree with in order", agree / len(delays_s), least=1.0)

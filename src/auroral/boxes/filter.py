@@ -66,7 +66,5 @@ class Filter(OneInput):
         found = [predicate(p, inputs[0], scope, "where") for p in self.predicates.values()]
         return (frozenset(name for expression in found for name in expression.fields),)
 
-    def progress(
-        self, inputs: Sequence[ArcProgress], _schemas: Sequence[Schema]
-    ) -> ArcProgress:
+    def progress(self, inputs: Sequence[ArcProgress], _schemas: Sequence[Schema]) -> ArcProgress:
         return passed(inputs[0])

@@ -83,7 +83,8 @@ class Join(ManyInputs):
     def lengths(self, on: Type) -> tuple[Any, Any]:
         """How far right.on may lie below and above left.on, in the units of marks."""
         before, after = self.range if self.range is not None else (self.within, self.within)
-        assert before is not None and after is not None
+        assert before is not None
+        assert after is not None
         return in_marks(before, on), in_marks(after, on)
 
     def progress(self, inputs: Sequence[ArcProgress], schemas: Sequence[Schema]) -> ArcProgress:
@@ -96,7 +97,8 @@ class Join(ManyInputs):
         orders = (self.left, self.right)
         if self.rows is not None or any(o is None or o.slack is not None for o in orders):
             return {}
-        assert self.left is not None and self.right is not None
+        assert self.left is not None
+        assert self.right is not None
         on = (schemas[0].field(self.left.on), schemas[1].field(self.right.on))
         at = len(schemas[0]) + schemas[1].names.index(on[1].name)
         before, after = self.lengths(on[0].type)
@@ -118,7 +120,9 @@ class Join(ManyInputs):
         for key in ("within", "range", "rows"):
             if getattr(self, key) is not None:
                 raise NetworkError(
-                    "BAD_PARAMETER", f"a join with a table ({table}) has no window", where=f"key {key}"
+                    "BAD_PARAMETER",
+                    f"a join with a table ({table}) has no window",
+                    where=f"key {key}",
                 )
 
     def _require_band(self, left: Type | None, right: Type | None) -> None:
@@ -131,9 +135,7 @@ class Join(ManyInputs):
         if self.within is not None:
             require_length("within", self.within, left, zero=True)
         elif self.range is None:
-            raise NetworkError(
-                "MISSING_KEY", "a join of two streams needs within, range or rows"
-            )
+            raise NetworkError("MISSING_KEY", "a join of two streams needs within, range or rows")
         for at, length in enumerate(self.range or ()):
             require_length(f"range.{at}", length, left, zero=True)
 

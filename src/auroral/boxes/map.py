@@ -75,9 +75,7 @@ class Map(OneInput):
                 names.update(expression(computed, schema, scope, f"compute.{name}").fields)
         return (frozenset(names),)
 
-    def progress(
-        self, inputs: Sequence[ArcProgress], _schemas: Sequence[Schema]
-    ) -> ArcProgress:
+    def progress(self, inputs: Sequence[ArcProgress], _schemas: Sequence[Schema]) -> ArcProgress:
         copies: dict[str, list[str]] = {}
         computed = {name.lower() for name in self.compute}
         kept = {name.lower() for name in self.keep}

@@ -48,9 +48,7 @@ class Union(ManyInputs):
     def reads(self, inputs: Sequence[Schema], _scope: Scope) -> tuple[frozenset[str], ...]:
         return tuple(frozenset(schema.names) for schema in inputs)
 
-    def progress(
-        self, inputs: Sequence[ArcProgress], _schemas: Sequence[Schema]
-    ) -> ArcProgress:
+    def progress(self, inputs: Sequence[ArcProgress], _schemas: Sequence[Schema]) -> ArcProgress:
         return united(inputs)
 
 

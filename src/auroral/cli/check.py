@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from auroral.continuous.expansion import endless
 from auroral.network.network import Network
 
 NetworkFile = Annotated[Path, typer.Argument(metavar="FILE", help="the network, YAML or JSON")]
@@ -23,6 +24,8 @@ def check(file: NetworkFile) -> None:
         typer.echo(f"output {name} ← {output.from_}")
     for name in network.queries:
         typer.echo(f"query {name}  {checked.queries[name]}")
+    for note in endless(network):
+        typer.echo(f"note: {note}", err=True)
     for name, box in checked.not_executable().items():
         typer.echo(
             f"note: {name} ({box.kind}) is valid; this version does not run it yet", err=True

@@ -96,6 +96,10 @@ def summary(
             lines.append(f"  output {name}: {output['out']:,} out → {targets[name]}")
         else:
             lines.append(f"  output {name}: {output['waiting']:,} made, not delivered (no sink)")
+    for name, box in stats["boxes"].items():
+        if any(box.get("late", {}).values()):
+            reasons = ", ".join(f"{reason} {n:,}" for reason, n in box["late"].items())
+            lines.append(f"  box {name}: {sum(box['late'].values()):,} in no result ({reasons})")
     if stats["dead"]:
         failed = {n: b["dead"] for n, b in stats["boxes"].items() if b["dead"]}
         extra = "".join(f"; box {n} failed on {count:,}" for n, count in failed.items())

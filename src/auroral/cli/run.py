@@ -12,6 +12,7 @@ import typer
 
 from auroral.cli.check import NetworkFile
 from auroral.cli.display import Display, summary
+from auroral.continuous.expansion import expanded
 from auroral.engine import Engine
 from auroral.engine.wiring import declared_source
 from auroral.errors import UsageError, closest, known
@@ -58,7 +59,7 @@ def run(
 ) -> None:
     """Run a network until its inputs end, or until Ctrl-C."""
     network = Network.load(file)
-    checked = network.check()
+    checked = expanded(network).check()
     given = _pairs(inputs, "--input", "stream", network.streams)
     live = [name for name, s in network.streams.items() if s.source and name not in given]
     if not given and not live:
@@ -158,7 +159,7 @@ def _bind_sinks(
     """Give outputs their sinks; with no `--output` at all, those without one go to the console."""
     network = checked.network
     arcs = {name: output.from_ for name, output in network.outputs.items()}
-    names = {name: name for name in checked.arcs} | arcs
+    names = {name: name for name in checked.arcs if "#" not in name} | arcs
     given = _pairs(outputs, "--output", "output", names)
     targets = dict(given)
     for name, path in given.items():

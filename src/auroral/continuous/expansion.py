@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 
 from auroral.boxes import Number
+from auroral.boxes.order import Order
 from auroral.continuous.compiler import Compiled, compile_query
 from auroral.errors import NetworkError
 from auroral.network.box import LATE_PORTS, Resolver, Scope
@@ -67,6 +68,26 @@ def _compiled(
         except NetworkError as error:
             raise network.locate(error, "queries", name) from None
     return found
+
+
+def endless(network: Network) -> list[str]:
+    """What waits for progress that nobody declares, in words."""
+    plain = expanded(network)
+    arcs, order = type_arcs(plain, plain.boxes)
+    found = progressing(plain, arcs, order)
+    notes = []
+    for name in order:
+        box = plain.boxes[name]
+        orders = (getattr(box, key, None) for key in ("order", "left", "right"))
+        waits = [one for one in orders if isinstance(one, Order) and one.attribute is not None]
+        inputs = [arc for arc in box.sources() if arc in found]
+        for arc, one in zip(inputs, waits, strict=False):
+            if one.on.lower() not in {field.lower() for field in found[arc]}:
+                notes.append(
+                    f"{name} waits for progress on {one.on}, but {arc} promises none:"
+                    " what it holds comes out at the end (declare progress, or give slack)"
+                )
+    return notes
 
 
 def progressing(

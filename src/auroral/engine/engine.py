@@ -13,15 +13,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from auroral.continuous.expansion import expanded
-from auroral.continuous.in_order import in_order
+from auroral.engine.assembly import running, stateful_boxes
 from auroral.engine.dead import DeadLetters
 from auroral.engine.delivery import Outputs
 from auroral.engine.ingest import Ingest
 from auroral.engine.loop import ALL_SOURCES, Loop
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.statistics import describe_entity, entities, statistics
-from auroral.engine.stateful import stateful_boxes
 from auroral.engine.stepper import Stepper, slots_directory
 from auroral.engine.streaming import StreamReader, rows_of
 from auroral.engine.wiring import (
@@ -109,7 +107,8 @@ class Engine:
                 self._store.bind_network({**self.network.document(), "sinks": self._bound()})
             self.spark = self._given_spark or start_session(self._master)
             self._step_session = step_session(self.spark)
-            self._checked = self._running_network().check(spark_resolver(self._step_session))
+            resolver = spark_resolver(self._step_session)
+            self._checked = running(self.network, resolver).check(resolver)
             self._open()
         except BaseException:
             self._store.close()
@@ -140,11 +139,6 @@ class Engine:
         for name, box in self.network.boxes.items():
             if not box.executable:
                 raise not_executable(self.network.place("boxes", name), box)
-
-    def _running_network(self) -> Network:
-        """The network of boxes alone that runs: queries compiled, order enforced if wanted."""
-        running = expanded(self.network, spark_resolver(self._step_session))
-        return in_order(running) if running.engine.order == "enforce" else running
 
     def _open(self) -> None:
         store = self._store

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from auroral.engine.plane import ProgressPlane
-from auroral.engine.tables import snapshot
 from auroral.engine.train import Train
 from auroral.errors import RunError
 from auroral.io.chunk import DeadLetter
+from auroral.io.rows import shown
 from auroral.kernels.kernel import Context
 from auroral.network.box import Box
-from auroral.network.check import CheckedNetwork
 from auroral.progress.lowwater import moved_since
 from auroral.scheduling.superboxes import Superbox
-from auroral.spark.analysis import spark_resolver
-from auroral.spark.physical import Given
 from auroral.spark.stateful_runner import StatefulRunner
 from auroral.spark.train_file import TrainFile
 from auroral.spark.worker import Job
@@ -37,7 +34,8 @@ class _Result:
     retired: list[Segment] = field(default_factory=list)
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
     letters: list[DeadLetter] = field(default_factory=list)
-    held: int | None = None
+    held: dict[int, int] = field(default_factory=dict)
+    """What each bucket that has worked holds, if its kernel says."""
     pending: int | None = None
 
 
@@ -50,19 +48,21 @@ class StatefulBox:
         plane: ProgressPlane,
         runner: StatefulRunner,
         box: Box,
+        fields: Sequence[str],
         tables: Mapping[int, Path],
     ):
         self._store = store
         self._plane = plane
         self._runner = runner
         self._box = box
+        self._fields = fields
         self._tables = {port: str(path) for port, path in tables.items()}
         self.superbox: Superbox = runner.superbox
         assert self.superbox.stateful is not None
         self.name = self.superbox.stateful
         self.pending: int | None = store.manifest.progress().get(self.pending_key)
         """The first moment of which not everything has been emitted."""
-        self.held: int | None = None
+        self._held: dict[int, int] = {}
         self._made = _Result()
 
     @property
@@ -76,9 +76,22 @@ class StatefulBox:
     def state(self) -> dict[str, int]:
         """How many rows each state table has."""
         return {
-            table: sum(s.rows for b in self._buckets for s in self._store.segments(self.log(table, b)))
+            table: sum(
+                s.rows for b in self._buckets for s in self._store.segments(self.log(table, b))
+            )
             for table in self._runner.physical.kernel.tables()
         }
+
+    @property
+    def held(self) -> int:
+        """How many tuples or windows it holds; of a bucket that has not worked yet, its rows."""
+        tables = self._runner.physical.kernel.tables()
+        return sum(
+            self._held[bucket]
+            if bucket in self._held
+            else sum(s.rows for t in tables for s in self._store.segments(self.log(t, bucket)))
+            for bucket in self._buckets
+        )
 
     @property
     def _buckets(self) -> range:
@@ -103,14 +116,15 @@ class StatefulBox:
 
     def committed(self) -> None:
         """What the last step changed is true now."""
-        self.pending, self.held = self._made.pending, self._made.held
+        self.pending = self._made.pending
+        self._held |= self._made.held
 
     def _run(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> _Result:
         rows = {source: sum(f.rows for f in held) for source, held in files.items()}
         context = self._context(train)
         idle = self._idle(context)
         if not any(rows.values()) and not idle:
-            return _Result(held=self.held, pending=self.pending)
+            return _Result(pending=self.pending)
         job = Job(
             context,
             self._files(),
@@ -126,9 +140,7 @@ class StatefulBox:
 
     def _context(self, train: Train) -> Context:
         since, until = train.first - 1, train.last
-        marks = tuple(
-            mark.since(since).until(until) for mark in self._plane.relied_on(self.name)
-        )
+        marks = tuple(mark.since(since).until(until) for mark in self._plane.relied_on(self.name))
         ended = self._plane.ended
         return Context(
             train.first,
@@ -185,9 +197,7 @@ class StatefulBox:
         self, train: Train, notes: Sequence[Mapping[str, Any]], main: pa.Table | None
     ) -> _Result:
         result = _Result()
-        held = [note["held"] for note in notes]
-        known = bool(held) and None not in held
-        result.held = sum(held) if known else None
+        result.held = {n["bucket"]: n["held"] for n in notes if n["held"] is not None}
         pending = [note["pending"] for note in notes if note["pending"] is not None]
         result.pending = min(pending, default=None)
         for note in notes:
@@ -199,20 +209,22 @@ class StatefulBox:
                 _add(result.counts, (self.name, "late"), count)
                 _add(result.counts, (self.name, f"late: {reason}"), count)
             result.letters += [
-                DeadLetter(self.name, "window function", None, reason, row)
+                DeadLetter(self.name, "window function", None, reason, self._named(row))
                 for reason, row in note["dead"]
             ]
         if main is not None and main.num_rows:
             result.fresh.append(Fresh(self.name, main, train.last))
             _add(result.counts, (self.name, "tuples"), main.num_rows)
         for segment in result.written:
-            if "#" not in segment.log:
+            if "/" not in segment.log:
                 _add(result.counts, (segment.log, "tuples"), segment.rows)
         return result
 
-    def _state_changes(
-        self, train: Train, note: Mapping[str, Any], result: _Result
-    ) -> None:
+    def _named(self, row: str) -> str:
+        """The start and group of a window, or the like, under the names of the arc's fields."""
+        return shown(dict(zip(self._fields, json.loads(row).values(), strict=False)))
+
+    def _state_changes(self, train: Train, note: Mapping[str, Any], result: _Result) -> None:
         first = min(train.first, train.last - 1)
         for table, made in note["state"].items():
             log = self.log(table, note["bucket"])
@@ -253,51 +265,3 @@ class StatefulBox:
 
 def _add(counts: dict[tuple[str, str], int], key: tuple[str, str], more: int) -> None:
     counts[key] = counts.get(key, 0) + more
-
-
-def stateful_boxes(
-    session: SparkSession,
-    checked: CheckedNetwork,
-    store: Store,
-    plane: ProgressPlane,
-    superboxes: Sequence[Superbox],
-    slots: Path,
-    *,
-    tables: Mapping[str, Any],
-    reuse_plans: bool | None,
-) -> dict[str, StatefulBox]:
-    """The stateful boxes of a network, by name."""
-    found: dict[str, StatefulBox] = {}
-    for superbox in superboxes:
-        name = superbox.stateful
-        if name is None:
-            continue
-        box = checked.network.boxes[name]
-        static = {n: arc for n, arc in enumerate(box.sources()) if arc in checked.network.tables}
-        wanted = {arc.port for arc in checked.outputs_of(name) if arc.name in superbox.terminals}
-        given = Given(
-            checked.schemas_of(name),
-            checked.arcs[name].schema,
-            frozenset(wanted),
-            plane.relied_on(name),
-            list(static),
-            checked.network.directory,
-            checked.network.engine.flush,
-            spark_resolver(session),
-        )
-        runner = StatefulRunner(
-            session,
-            checked,
-            superbox,
-            given,
-            slots / f"of-{name}",
-            buckets=store.buckets,
-            progressing=store.progressing,
-            reuse_plans=reuse_plans,
-        )
-        paths = {
-            port: snapshot(checked.network, table, store.directory, tables)
-            for port, table in static.items()
-        }
-        found[name] = StatefulBox(store, plane, runner, box, paths)
-    return found

@@ -54,7 +54,7 @@ def statistics(
         boxes[name] |= {
             "late": _reasons(counts, name),
             "state": state,
-            "held": sum(state.values()) if box.held is None else box.held,
+            "held": box.held,
         }
     shown = {
         name: {

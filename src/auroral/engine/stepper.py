@@ -119,10 +119,10 @@ class Stepper:
     def _next(self, superbox: Superbox, complete: int, upto: int | None) -> Train | None:
         known = [self.emitted_before(source, complete) for source in superbox.sources]
         train = next_train(self._store, superbox, min(known), self._train, upto)
-        if train is None and superbox.stateful:
-            if self._stateful[superbox.stateful].pending is not None:
-                head = self._head(superbox)
-                return Train(superbox, head, head, {source: () for source in superbox.sources})
+        box = self._stateful.get(superbox.stateful or "")
+        if train is None and box is not None and box.pending is not None:
+            head = self._head(superbox)
+            return Train(superbox, head, head, dict.fromkeys(superbox.sources, ()))
         return train
 
     def _run(self, train: Train, step: int) -> None:

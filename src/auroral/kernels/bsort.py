@@ -29,6 +29,8 @@ from auroral.kernels.units import numbers
 _PASSES = 32
 """Beyond so many passes over all rows, one heap per group is faster."""
 
+_LAST = b"\xff"
+
 
 @dataclass(frozen=True)
 class BSortKernel:
@@ -71,7 +73,11 @@ class BSortKernel:
         stays[out] = False
         rest = rows.filter(pa.array(stays)) if len(out) else rows
         if context.ended is not None and context.ended < context.last:
-            emitted.append(self._released(rest, np.full(rest.num_rows, context.ended)))
+            left = self._released(rest, np.full(rest.num_rows, context.ended))
+            # What is left comes after what tuples of that last moment drove out.
+            after = pa.array([_LAST] * rest.num_rows, pa.binary())
+            sub = joined(after, left["_sub"].combine_chunks())
+            emitted.append(left.set_column(2, "_sub", sub))
             rest = rest.slice(0, 0)
         changed = {"held": rest} if new.num_rows or rest.num_rows != stored else {}
         return Emitted({"": pa.concat_tables(emitted)}, changed, held=rest.num_rows)

@@ -85,7 +85,9 @@ class Pace:
     def choose(self, closed: Ids, start: Values, must: Mask, context: Context) -> Ids:
         """The windows to emit now, of those that closed at moments below NEVER."""
         due = np.flatnonzero(closed < NEVER)
-        if self.rows is None or len(due) <= self.rows or ended(context):
+        # Nothing arrives in a step of no moments: then even the lazy have time.
+        idle = context.first >= context.last and not self.rows
+        if self.rows is None or len(due) <= self.rows or ended(context) or idle:
             return due
         order = due[np.argsort(closed[due], kind="stable")]
         urgent = must[due] | np.asarray(start[due] < start[due].max() - self.behind, bool)

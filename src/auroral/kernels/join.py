@@ -84,8 +84,13 @@ class JoinKernel:
         return self._within_band(new, old, state, context)
 
     def _with_table(self, inputs: Sequence[pa.Table], table: int) -> Emitted:
-        ids, count = key_numbers(inputs, self.keys)
         other = 1 - table
+        keyed = [each.select(names) for each, names in zip(inputs, self.keys, strict=True)]
+        for number, kind in enumerate(keyed[other].schema.types):
+            # The keys of a table are its fields as they are: integers may be narrower.
+            column = keyed[table].column(number).cast(kind)
+            keyed[table] = keyed[table].set_column(number, self.keys[table][number], column)
+        ids, count = key_numbers(keyed, self.keys)
         none = np.zeros(len(ids[other]), np.int64)
         numbers = np.arange(len(ids[table]))
         at, found = band_pairs(ids[other], none, none + len(numbers), ids[table], numbers, count)

@@ -105,7 +105,8 @@ def _first_rows(codes: Ids, span: int) -> Ids:
     bits = rows.bit_length()
     if span >= 2 ** (62 - bits):
         found = pa.array(codes).dictionary_encode().indices.to_numpy().astype(np.int64)
-        return first_rows(found, int(found.max()) + 1)[found]
+        known: Ids = first_rows(found, int(found.max()) + 1)[found]
+        return known
     # Sorting numbers is faster than hashing them; the row is in the low bits.
     ordered = np.sort((codes << bits) | np.arange(rows))
     row = ordered & ((1 << bits) - 1)

@@ -19,7 +19,7 @@ from auroral.kernels.slack import Carried, Running, by_group, carried_lists, cou
 from auroral.kernels.units import Mask, alike, numbers, stored, stored_type
 from auroral.kernels.valued import Arrived
 from auroral.kernels.windows import Windows
-from auroral.progress.lowwater import GroupedLowWater, JointLowWater, LowWater, Values
+from auroral.progress.lowwater import GroupedLowWater, JointLowWater, LowWater, Values, minimum
 
 if TYPE_CHECKING:
     from auroral.kernels.aggregate import AggregateKernel
@@ -95,7 +95,7 @@ def _by_marks(
 ) -> Observed:
     on, _ = numbers(tuples[kernel.on])
     arrived = _arrived(kernel, tuples, on, by_columns(kernel, tuples))
-    mark = context.marks[0] if context.marks else LowWater()
+    mark = _mark(kernel, context)
     if not isinstance(mark, GroupedLowWater | JointLowWater) and kernel.opens is None:
         none = np.empty(0, np.int64)
         return Observed(arrived, windows, marked(mark, none, arrived.seq, context), {})
@@ -109,6 +109,16 @@ def _by_marks(
     progress = marked(mark, of_rows, arrived.seq, context, keys, value)
     arrived = replace(arrived, group=of_rows)
     return Observed(arrived, replace(windows, group=of_windows), progress, {})
+
+
+def _mark(kernel: AggregateKernel, context: Context) -> LowWater | GroupedLowWater | JointLowWater:
+    """What the input promises of the groups that windows have."""
+    mark = context.marks[0] if context.marks else LowWater()
+    if kernel.by_mark or isinstance(mark, LowWater):
+        return mark
+    if isinstance(mark, JointLowWater):
+        return mark.alone
+    return minimum([mark.others, *mark.groups.values()])
 
 
 def _by_count(
@@ -166,7 +176,7 @@ def _aligned(
     """Windows start at each group's first tuple in sorted order; until it is known tuples wait."""
     assert kernel.slack is not None
     held = state["held"]
-    arrived_now = tuples.select(held.column_names)
+    arrived_now = tuples.select(held.column_names).cast(held.schema)
     tuples = pa.concat_tables([held, arrived_now]).combine_chunks()
     on, _ = numbers(tuples[kernel.on])
     by = by_columns(kernel, tuples)

@@ -53,7 +53,7 @@ def release(
 ) -> Released:
     """Find what goes, and when."""
     held = state["held"]
-    tuples = tuples.select(held.column_names)
+    tuples = tuples.select(held.column_names).cast(held.schema)
     observed, of_held = _observed(kernel, tuples, held, windows, state, context)
     arrived, progress = observed.arrived, observed.progress
     assert arrived.group is not None

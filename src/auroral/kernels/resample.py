@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from auroral.kernels.accumulators import Accumulators, CallSpec
 from auroral.kernels.arrivals import Arrivals, Order
@@ -118,7 +119,7 @@ class ResampleKernel:
         np.minimum.at(oldest, slot, right.column("_ts")[rights])
         seq = left.column("_seq")[at]
         when = np.maximum(seq, right.progress.passing(right.group[of], left.high[at]))
-        by = [right.rows[name].combine_chunks().take(pa.array(of)) for name in self.by[1]]
+        by = [_plain(right.rows[name].combine_chunks().take(pa.array(of))) for name in self.by[1]]
         sub = joined(moments(seq), sub_bytes(left.rows).take(pa.array(at)), sortable(by))
         on = left.rows[self.on[0]].combine_chunks().take(pa.array(at)).cast(self.on_type)
         columns = [pa.array(when), pa.array(oldest), sub, *by, on, *results]
@@ -243,12 +244,20 @@ class Lefts:
         return begin, np.searchsorted(self.low[order], right.on, side="right")
 
 
+def _plain(column: pa.Array) -> pa.Array:
+    """A column of a group as it comes out: zero has no sign."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.add(column, pa.scalar(0.0, column.type))
+
+
 def _without_failed(table: pa.Table, failures: dict[int, str], emitted: Emitted) -> pa.Table:
     """A window whose function failed is a dead letter."""
     if not failures:
         return table
+    names = table.column_names[len(HIDDEN) : table.column_names.index("on") + 1]
     for index, reason in sorted(failures.items()):
-        shown = table.drop_columns([name for name, _ in HIDDEN]).slice(index, 1).to_pylist()[0]
+        shown = table.select(names).slice(index, 1).to_pylist()[0]
         emitted.dead.append((reason, json.dumps(shown, default=str, ensure_ascii=False)))
     fine = np.ones(table.num_rows, bool)
     fine[list(failures)] = False

@@ -27,6 +27,7 @@ class Scope:
     directory: Path | None = None
     """Where modules of Python functions are looked up, besides the module path."""
 
+
 LATE_PORTS = frozenset(("late", "left_late", "right_late"))
 """Ports for tuples that came too late; nothing is promised there."""
 
@@ -64,10 +65,8 @@ class Box(Declaration):
         """The fields it reads of each input."""
         raise NotImplementedError
 
-    def progress(
-        self, inputs: Sequence[ArcProgress], schemas: Sequence[Schema]
-    ) -> ArcProgress:
-        """What its outputs promise, given what its inputs promise; tables and late arcs: nothing."""
+    def progress(self, inputs: Sequence[ArcProgress], schemas: Sequence[Schema]) -> ArcProgress:
+        """What its outputs promise, given what its inputs do; tables and late arcs: nothing."""
         raise NotImplementedError
 
     def relies_on(self, inputs: Sequence[ArcProgress]) -> tuple[Mark | JointLowWater, ...]:

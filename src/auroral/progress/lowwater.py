@@ -121,7 +121,7 @@ def moved_since(mark: LowWater | GroupedLowWater | JointLowWater, moment: int) -
     """Whether a mark has a step at or after a moment."""
     if isinstance(mark, LowWater):
         ended = mark.ended is not None and mark.ended >= moment
-        return ended or bool(len(mark.moments)) and int(mark.moments[-1]) >= moment
+        return ended or (bool(len(mark.moments)) and int(mark.moments[-1]) >= moment)
     parts: list[LowWater] = (
         [*mark.groups.values(), mark.others]
         if isinstance(mark, GroupedLowWater)

@@ -72,11 +72,17 @@ class StreamMark:
 
     stream: Stream
     ended: bool = False
+    taken: int = 0
     _marks: dict[Group, Any] = field(default_factory=dict)
     _clock: Any = None
 
+    def numbers(self) -> Promise:
+        """What holds of the arrival numbers of its tuples."""
+        return Promise((), {(): END if self.ended else self.taken or None})
+
     def take(self, row: Mapping[str, Any]) -> None:
         """Move after a tuple: to its value less the delay; NULL and NaN say nothing."""
+        self.taken += 1
         declared = self.stream.progress
         if declared is None or declared.punctuated:
             return

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.boxes import Aggregate, BSort, Dedup, Filter, Join, Map, Number, Resample, Union
+from auroral.continuous.expansion import expanded
 from auroral.errors import UsageError, closest, known
 from auroral.network.box import Box, not_executable
 from auroral.network.network import Network
@@ -56,12 +57,7 @@ class Reference:
         network: Network,
         tables: Mapping[str, Iterable[Mapping[str, Any] | Sequence[Any]]] | None = None,
     ):
-        if network.queries:
-            raise UsageError(
-                "QUERY_NOT_EXECUTABLE",
-                "this version checks continuous queries but does not run them yet",
-                where=network.place("queries", next(iter(network.queries))),
-            )
+        network = expanded(network, _only_spark)
         self.network = network
         self.checked = network.check(_only_spark)
         self.dead: list[Dead] = []
@@ -154,6 +150,9 @@ class Reference:
         for arc, (sources, promise) in self._rules.items():
             # A table is no arc: it stands for None.
             found[arc] = promise([found.get(source) for source in sources])
+            box = self.network.boxes[self.checked.arcs[arc].producer]
+            if isinstance(box, Number) and box.input in self._marks:
+                found[arc] = {**found[arc], box.as_: self._marks[box.input].numbers()}
         return found
 
     # ── inside ──

@@ -11,11 +11,11 @@ from auroral.reference.operator import Row
 
 
 class ReferenceNumber:
-    """Counts tuples as they come.
+    """Counts tuples as they come, from 0.
 
     >>> numbered = ReferenceNumber(Number(input="s", **{"as": "n"}), [])
     >>> numbered.push(0, {"x": 5}), numbered.push(0, {"x": 3})
-    ([('', {'x': 5, 'n': 1})], [('', {'x': 3, 'n': 2})])
+    ([('', {'x': 5, 'n': 0})], [('', {'x': 3, 'n': 1})])
     """
 
     def __init__(self, box: Number, _inputs: Sequence[Schema], _directory: Path | None = None):
@@ -23,4 +23,4 @@ class ReferenceNumber:
 
     def push(self, _port: int, row: Row) -> list[tuple[str, Row]]:
         self._count += 1
-        return [("", {**row, self._name: self._count})]
+        return [("", {**row, self._name: self._count - 1})]

@@ -58,7 +58,7 @@ class Emitter:
         """Let a window come out, and again if it is revised."""
         window.closed = True
         group = {name: shown(window.tuples[0].row[name]) for name in self._by}
-        row = {self._start: value_of(window.start, self.type)} | group
+        row = {self._start: shown(value_of(window.start, self.type))} | group
         key = (window.start, ascending(group.values()))
         more = {"_revises": revises} if self._revising else {}
         try:

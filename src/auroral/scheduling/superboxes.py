@@ -35,7 +35,9 @@ def superboxes(checked: CheckedNetwork, wanted: Iterable[str]) -> tuple[Superbox
     boxes = checked.network.boxes
     outputs = [arc for arc in dict.fromkeys(wanted) if checked.arcs[arc].producer in boxes]
     needed = [name for name in checked.order if name in _upstream(checked, outputs)]
-    own = {name: _private(checked, name, needed, outputs) for name in needed if _holds(checked, name)}
+    own = {
+        name: _private(checked, name, needed, outputs) for name in needed if _holds(checked, name)
+    }
     taken = {box for held in own.values() for box in held}
     plain = [name for name in needed if name not in own and name not in taken]
     groups: list[tuple[tuple[str, ...], str | None]] = []

@@ -208,9 +208,7 @@ def source_frames(
     return frames
 
 
-def _scan(
-    session: SparkSession, schema: Schema, paths: Sequence[str], made: bool
-) -> DataFrame:
+def _scan(session: SparkSession, schema: Schema, paths: Sequence[str], made: bool) -> DataFrame:
     reader = session.read.schema(_with_hidden(schema, made))
     return reader.option("parquet.page.verify-checksum.enabled", "true").parquet(*paths)
 

@@ -1,6 +1,6 @@
 """A compiled stateful superbox: order-agnostic boxes as expressions, then one kernel.
 
-    logs → expressions → columns of the kernel, bucket → [exchange] → mapInArrow(task) → SQL
+    logs → expressions → the kernel's columns and bucket → [exchange] → mapInArrow(task) → SQL
 
 A small train is one task over all buckets: the plan has no exchange and is run again and again
 over slots. A large one is exchanged by bucket and planned anew each time, because Spark keeps
@@ -19,12 +19,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from auroral.network.check import CheckedNetwork
 from auroral.network.types import Type
 from auroral.scheduling.superboxes import Superbox
-from auroral.spark.boxes import physical_of
 from auroral.spark.frame import Frame, Lane
 from auroral.spark.lowering import lower
 from auroral.spark.physical import Columns, Physical
@@ -71,9 +69,7 @@ def layout_of(
         arc = f"{box}.{port}" if port else box
         if arc in superbox.terminals and not (port == "" and physical.returns):
             schema = arc_schema(checked.arcs[arc].schema, ranked=True)
-            names = ["_seq", "_ts", "_sub", *schema.names[3:]]
-            ordered = pa.schema([schema.field(name) for name in names])
-            ports[port] = OutputPort(columns, ordered, tuple(progressing.get(arc, ())))
+            ports[port] = OutputPort(columns, schema, tuple(progressing.get(arc, ())))
     returned = None
     if physical.returns:
         own = [pa.field(name, type.arrow()) for name, type in physical.returns]
@@ -85,16 +81,16 @@ class _Carriers:
     """Columns that the inputs of a kernel share: one for each type and occurrence."""
 
     def __init__(self) -> None:
-        self.types: list[Type] = []
+        self._types: list[Type] = []
 
     def place(self, columns: Columns) -> tuple[tuple[str, str, pa.DataType], ...]:
         used: set[int] = set()
         placed = []
         for name, (_, type) in columns.texts.items():
-            free = (n for n, t in enumerate(self.types) if t == type and n not in used)
-            slot = next(free, len(self.types))
-            if slot == len(self.types):
-                self.types.append(type)
+            free = (n for n, t in enumerate(self._types) if t == type and n not in used)
+            slot = next(free, len(self._types))
+            if slot == len(self._types):
+                self._types.append(type)
             used.add(slot)
             placed.append((name, f"c{slot}", type.arrow()))
         return tuple(placed)
@@ -113,85 +109,82 @@ def compile_stateful(
     exchange: bool,
 ) -> StatefulPlan:
     """Compile a stateful superbox over the files of its sources."""
+    assert superbox.stateful is not None
     frames = source_frames(session, checked, files)
     lanes = lower(checked, superbox, frames).arcs
-    assert superbox.stateful is not None
     arcs = checked.network.boxes[superbox.stateful].sources()
-    ranked = any(lane.rank or frames[lane.source].made for a in arcs for lane in lanes.get(a, ()))
-    several = len(physical.inputs) > 1
-    spread = buckets > 1 and physical.keys is not None
-    parts = [
-        _rows(frames[lane.source], lane, port, physical, layout, ranked, several, buckets if spread else 1)
-        for port, arc in enumerate(arcs)
-        for lane in lanes.get(arc, ())
-    ]
+    inputs = [(port, lane) for port, arc in enumerate(arcs) for lane in lanes.get(arc, ())]
+    taken = _Taken(
+        physical,
+        layout,
+        ranked=any(lane.rank or frames[lane.source].made for _, lane in inputs),
+        buckets=buckets if physical.keys is not None else 1,
+    )
+    parts = [taken.rows(frames[lane.source], lane, port) for port, lane in inputs]
     rows = reduce(DataFrame.unionAll, parts)
-    rows = rows.repartition(buckets, BUCKET) if exchange and spread else rows.coalesce(1)
-    made = rows.mapInArrow(task(physical.kernel, layout, str(job)), _returned_ddl(physical))
-    assert to_arrow_schema is not None
+    exchanged = exchange and taken.buckets > 1
+    rows = rows.repartition(taken.buckets, BUCKET) if exchanged else rows.coalesce(1)
+    made = rows.mapInArrow(task(physical.kernel, layout, str(job)), _returned(physical))
     main = None
     if physical.returns:
         made = _finished(made, physical)
-        schema = checked.arcs[superbox.stateful].schema
-        main = pa.schema([*(pa.field(*hidden) for hidden in _HIDDEN), *schema.arrow()])
-    return StatefulPlan(made, exchange and spread, main)
+        main = arc_schema(checked.arcs[superbox.stateful].schema, ranked=True)
+    return StatefulPlan(made, exchanged, main)
 
 
-def _rows(
-    frame: Frame,
-    lane: Lane,
-    port: int,
-    physical: Physical,
-    layout: Layout,
-    ranked: bool,
-    several: bool,
-    buckets: int,
-) -> DataFrame:
-    """One lane of one input as the kernel wants it."""
-    columns = physical.inputs[port]
-    data = frame.data if not lane.conditions else frame.data.where(lane.condition_sql())
-    sub = [sub_column(lane.rank, frame.made).alias("_sub")] if ranked else []
-    fields = [F.col(column).alias(name) for name, column in lane.columns.items()]
-    data = data.select("_seq", "_ts", *sub, *fields)
-    carried = {carrier: name for name, carrier, _ in layout.inputs[port]}
-    types = {c: columns_type(physical, layout, c) for c in all_carriers(layout)}
-    made: list[Column] = []
-    for carrier, type in types.items():
-        if carrier in carried:
-            text, own = columns.texts[carried[carrier]]
-            made.append(F.expr(text).cast(str(own)).alias(carrier))
-        else:
-            made.append(F.lit(None).cast(str(type)).alias(carrier))
-    hidden = ["_seq", "_ts", *(["_sub"] if ranked else [])]
-    extra = [F.lit(port).cast("tinyint").alias(PORT)] if several else []
-    if buckets > 1:
-        assert physical.keys is not None
-        keys = [_hashed(columns.texts[name]) for name in physical.keys[port]]
-        extra.append(F.pmod(F.hash(*keys), F.lit(buckets)).cast("int").alias(BUCKET))
-    return data.select(*hidden, *extra, *made)
+@dataclass(frozen=True)
+class _Taken:
+    """What a kernel takes of its inputs."""
+
+    physical: Physical
+    layout: Layout
+    ranked: bool
+    buckets: int
+
+    def rows(self, frame: Frame, lane: Lane, port: int) -> DataFrame:
+        """One lane of one input as the kernel wants it."""
+        data = frame.data if not lane.conditions else frame.data.where(lane.condition_sql())
+        sub = [sub_column(lane.rank, frame.made).alias("_sub")] if self.ranked else []
+        fields = [F.col(column).alias(name) for name, column in lane.columns.items()]
+        data = data.select("_seq", "_ts", *sub, *fields)
+        hidden = ["_seq", "_ts", *(["_sub"] if self.ranked else [])]
+        return data.select(*hidden, *self._place(port), *self._columns(port))
+
+    def _place(self, port: int) -> list[Column]:
+        """Which input and which bucket a tuple belongs to, unless there is only one."""
+        place = []
+        if len(self.physical.inputs) > 1:
+            place.append(F.lit(port).cast("tinyint").alias(PORT))
+        if self.buckets > 1:
+            assert self.physical.keys is not None
+            texts = self.physical.inputs[port].texts
+            keys = [_hashed(*texts[name]) for name in self.physical.keys[port]]
+            place.append(F.pmod(F.hash(*keys), F.lit(self.buckets)).cast("int").alias(BUCKET))
+        return place
+
+    def _columns(self, port: int) -> list[Column]:
+        own = {carrier: name for name, carrier, _ in self.layout.inputs[port]}
+        texts = self.physical.inputs[port].texts
+        made = []
+        for carrier, type in self._carriers().items():
+            column = F.expr(texts[own[carrier]][0]) if carrier in own else F.lit(None)
+            made.append(column.cast(str(type)).alias(carrier))
+        return made
+
+    def _carriers(self) -> dict[str, Type]:
+        found: dict[str, Type] = {}
+        for columns, placed in zip(self.physical.inputs, self.layout.inputs, strict=True):
+            found |= {carrier: columns.texts[name][1] for name, carrier, _ in placed}
+        return dict(sorted(found.items(), key=lambda item: int(item[0][1:])))
 
 
-def all_carriers(layout: Layout) -> list[str]:
-    found = {carrier for placed in layout.inputs for _, carrier, _ in placed}
-    return sorted(found, key=lambda carrier: int(carrier[1:]))
-
-
-def columns_type(physical: Physical, layout: Layout, carrier: str) -> Type:
-    for columns, placed in zip(physical.inputs, layout.inputs, strict=True):
-        for name, held, _ in placed:
-            if held == carrier:
-                return columns.texts[name][1]
-    raise AssertionError(carrier)
-
-
-def _hashed(column: tuple[str, Type]) -> Column:
-    """A key so that equal keys hash alike: one zero, one NaN."""
-    text, type = column
+def _hashed(text: str, type: Type) -> Column:
+    """A key so that equal keys hash alike: there is one zero."""
     made = F.expr(text).cast(str(type))
     return made + F.lit(0.0) if type.name in ("float", "double") else made
 
 
-def _returned_ddl(physical: Physical) -> str:
+def _returned(physical: Physical) -> str:
     columns = [f"{NOTE} string"]
     if physical.returns:
         columns += ["_seq bigint", "_ts bigint", "_sub binary"]
@@ -205,9 +198,6 @@ def _finished(made: DataFrame, physical: Physical) -> DataFrame:
         made = made.withColumn(name, F.struct(*(F.col(c).alias(f) for c, f in parts)))
     if physical.where is not None:
         made = made.where(f"{NOTE} IS NOT NULL OR coalesce(({physical.where}), false)")
-    names = physical.compute or {name: f"`{name}`" for name, _ in physical.returns}
-    fields = [F.expr(text).alias(f"v{n}") for n, text in enumerate(names.values())]
+    texts = physical.compute or {name: f"`{name}`" for name, _ in physical.returns}
+    fields = [F.expr(text).alias(f"v{n}") for n, text in enumerate(texts.values())]
     return made.select(NOTE, "_seq", "_ts", "_sub", *fields)
-
-
-__all__ = ["StatefulPlan", "compile_stateful", "layout_of", "physical_of"]

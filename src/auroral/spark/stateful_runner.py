@@ -26,7 +26,7 @@ from auroral.spark.worker import Job, Layout, write_job
 from auroral.storage.segment import MAX_FILE_BYTES
 
 EXCHANGE_ROWS = 100_000
-"""Larger trains are spread over the cores; for smaller ones an exchange costs more than it saves."""
+"""Larger trains are spread over the cores; for smaller ones an exchange costs too much."""
 
 
 @dataclass
@@ -106,9 +106,7 @@ class StatefulRunner:
             raise RunError("SPARK_FAILED", _reason(error), where=self.superbox.name) from error
         return compiled.plan.split(result)
 
-    def _compiled(
-        self, train: Mapping[str, Sequence[TrainFile]], exchange: bool
-    ) -> _Compiled:
+    def _compiled(self, train: Mapping[str, Sequence[TrainFile]], exchange: bool) -> _Compiled:
         files = {source: train.get(source, ()) for source in self.superbox.sources}
         counts = {source: slot_count(max(len(held), 1)) for source, held in files.items()}
         fits = all(f.bytes <= MAX_FILE_BYTES for held in files.values() for f in held)

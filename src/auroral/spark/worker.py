@@ -88,9 +88,7 @@ def task(
     return run
 
 
-def _by_bucket(
-    rows: pa.Table | None, idle: Sequence[int]
-) -> Iterator[tuple[int, pa.Table | None]]:
+def _by_bucket(rows: pa.Table | None, idle: Sequence[int]) -> Iterator[tuple[int, pa.Table | None]]:
     present: list[int] = []
     if rows is not None and rows.num_rows:
         if BUCKET not in rows.column_names:

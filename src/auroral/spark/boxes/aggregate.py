@@ -15,7 +15,8 @@ from auroral.kernels.aggregate import AggregateKernel
 from auroral.network.box import Resolver
 from auroral.network.types import Schema, Type
 from auroral.spark.physical import Columns, Given, Physical, mark_fields, quoted
-from auroral.sql.aggregates import AggregateCall, analyze_aggregate
+from auroral.sql.aggregate_calls import AggregateCall
+from auroral.sql.aggregates import analyze_aggregate
 
 FLUSH_ROWS = {"eager": None, "slow": 65_536, "lazy": 0}
 _BOOLEAN = Type("boolean")
@@ -40,7 +41,7 @@ def lower(box: Aggregate, given: Given) -> Physical:
         start_type=start.arrow(),
         calls=tuple(calls.specs),
         arguments=tuple(calls.arguments),
-        align_first=box.window.align == "first",
+        align_first=box.window.align == "first" and box.opens is None,
         opens=None if box.opens is None else columns.computed(box.opens, _BOOLEAN),
         timeout_us=None if timeout is None else round(timeout * 1_000_000),
         history=history,
@@ -103,7 +104,9 @@ class Calls:
             self.texts.append(f"CAST(({_shifted(found.outer, base)}) AS {found.type})")
 
     def _call(self, call: AggregateCall, columns: Columns) -> None:
-        given = [columns.computed(*argument) for argument in zip(call.args, call.types, strict=True)]
+        given = [
+            columns.computed(*argument) for argument in zip(call.args, call.types, strict=True)
+        ]
         if call.where is not None:
             given.append(columns.computed(call.where, _BOOLEAN))
         self.specs.append(CallSpec.of(call))

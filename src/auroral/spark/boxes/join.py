@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
 from auroral.boxes.join import Join
 from auroral.kernels.join import JoinKernel
 from auroral.network.types import Schema, Type
@@ -10,6 +13,7 @@ from auroral.sql.parser import parse
 from auroral.sql.syntax import Call, Member, Name, Node
 
 _SIDES = ("left", "right")
+T = TypeVar("T")
 
 
 def lower(box: Join, given: Given) -> Physical:
@@ -17,7 +21,7 @@ def lower(box: Join, given: Given) -> Physical:
     sides = tuple(Columns(schema) for schema in given.schemas)
     fields = tuple(side.fields() for side in sides)
     pairs, rest = equalities(box.on, given.schemas)
-    keys = _keys(pairs, sides)
+    keys = _keys(pairs, sides, given.tables)
     orders = (box.left, box.right)
     banded = box.rows is None and not given.tables
     before = after = None
@@ -63,7 +67,7 @@ def lower(box: Join, given: Given) -> Physical:
 
 
 def equalities(
-    on: str | None, schemas: tuple[Schema, ...] | list[Schema]
+    on: str | None, schemas: Sequence[Schema]
 ) -> tuple[list[tuple[str, str]], str | None]:
     """Pairs of fields that must be equal, and the predicate unless they say all of it."""
     if on is None:
@@ -104,17 +108,20 @@ def _common(left: Type, right: Type) -> Type | None:
 
 
 def _keys(
-    pairs: list[tuple[str, str]], sides: tuple[Columns, ...]
+    pairs: list[tuple[str, str]], sides: tuple[Columns, ...], tables: Sequence[int]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    left, right = [], []
+    """The columns of both sides that must be equal; a table has only its fields."""
+    keys: tuple[list[str], list[str]] = ([], [])
     for one, other in pairs:
         common = _common(sides[0].schema.field(one).type, sides[1].schema.field(other).type)
         assert common is not None
-        left.append(sides[0].computed(f"`{one}`", common))
-        right.append(sides[1].computed(f"`{other}`", common))
-    return tuple(left), tuple(right)
+        for side, name in enumerate((one, other)):
+            columns = sides[side]
+            found = columns.field(name) if side in tables else columns.computed(f"`{name}`", common)
+            keys[side].append(found)
+    return tuple(keys[0]), tuple(keys[1])
 
 
-def _two(values):  # type: ignore[no-untyped-def]
+def _two(values: Iterable[T]) -> tuple[T, T]:
     left, right = values
     return left, right

@@ -1,0 +1,108 @@
+"""Putting stateful boxes together: what each one is given, and what runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from auroral.continuous.expansion import expanded
+from auroral.continuous.in_order import in_order
+from auroral.engine.plane import ProgressPlane
+from auroral.engine.stateful import StatefulBox
+from auroral.engine.tables import snapshot
+from auroral.network.box import Resolver
+from auroral.network.check import CheckedNetwork
+from auroral.network.network import Network
+from auroral.scheduling.superboxes import Superbox
+from auroral.spark.analysis import spark_resolver
+from auroral.spark.physical import Given
+from auroral.spark.stateful_runner import StatefulRunner
+from auroral.storage import Store
+
+
+def running(network: Network, resolver: Resolver | None = None) -> Network:
+    """The network of boxes alone that runs: queries compiled, order enforced if wanted."""
+    plain = expanded(network, resolver)
+    return in_order(plain) if plain.engine.order == "enforce" else plain
+
+
+def stateful_runner(
+    session: SparkSession,
+    checked: CheckedNetwork,
+    plane: ProgressPlane,
+    superbox: Superbox,
+    directory: Path,
+    *,
+    buckets: int,
+    progressing: Mapping[str, Sequence[str]],
+    reuse_plans: bool | None = None,
+) -> StatefulRunner:
+    """The runner of one stateful superbox."""
+    name = superbox.stateful
+    assert name is not None
+    wanted = {arc.port for arc in checked.outputs_of(name) if arc.name in superbox.terminals}
+    given = Given(
+        checked.schemas_of(name),
+        checked.arcs[name].schema,
+        frozenset(wanted),
+        plane.relied_on(name),
+        list(_tables(checked, name)),
+        checked.network.directory,
+        checked.network.engine.flush,
+        spark_resolver(session),
+    )
+    return StatefulRunner(
+        session,
+        checked,
+        superbox,
+        given,
+        directory,
+        buckets=buckets,
+        progressing=progressing,
+        reuse_plans=reuse_plans,
+    )
+
+
+def stateful_boxes(
+    session: SparkSession,
+    checked: CheckedNetwork,
+    store: Store,
+    plane: ProgressPlane,
+    superboxes: Sequence[Superbox],
+    slots: Path,
+    *,
+    tables: Mapping[str, Any],
+    reuse_plans: bool | None,
+) -> dict[str, StatefulBox]:
+    """The stateful boxes of a network, by name."""
+    found: dict[str, StatefulBox] = {}
+    for superbox in superboxes:
+        name = superbox.stateful
+        if name is None:
+            continue
+        runner = stateful_runner(
+            session,
+            checked,
+            plane,
+            superbox,
+            slots / f"of-{name}",
+            buckets=store.buckets,
+            progressing=store.progressing,
+            reuse_plans=reuse_plans,
+        )
+        paths = {
+            port: snapshot(checked.network, table, store.directory, tables)
+            for port, table in _tables(checked, name).items()
+        }
+        box, fields = checked.network.boxes[name], checked.arcs[name].schema.names
+        found[name] = StatefulBox(store, plane, runner, box, fields, paths)
+    return found
+
+
+def _tables(checked: CheckedNetwork, box: str) -> dict[int, str]:
+    """The inputs of a box that are static tables."""
+    sources = checked.network.boxes[box].sources()
+    return {n: arc for n, arc in enumerate(sources) if arc in checked.network.tables}

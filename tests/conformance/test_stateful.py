@@ -1,0 +1,65 @@
+"""Boxes that remember: whatever the way, Spark gives what the reference gives."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import auroral.spark.boxes.aggregate
+import auroral.spark.stateful_runner
+import auroral.storage.store
+
+from .events import TABLE_ROWS, Events
+from .networks import Way, way
+from .running import MakeEngine, Run
+from .stateful import KINDS, stateful_network
+
+pytestmark = pytest.mark.spark
+
+TABLES = {"refs": TABLE_ROWS}
+
+
+def set_out(monkeypatch: pytest.MonkeyPatch, chosen: Way) -> None:
+    """Let the engine work as a way says where it is not asked."""
+    runner, flush = auroral.spark.stateful_runner, auroral.spark.boxes.aggregate.FLUSH_ROWS
+    monkeypatch.setattr(os, "cpu_count", lambda: chosen.buckets)
+    monkeypatch.setattr(auroral.storage.store, "SPLIT_ROWS", chosen.split_rows)
+    monkeypatch.setattr(runner, "EXCHANGE_ROWS", chosen.exchange_rows)
+    monkeypatch.setitem(flush, "slow", chosen.flush_rows)
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS)))
+@pytest.mark.parametrize("seed", range(3))
+def test_one_box_gives_what_the_reference_gives(
+    make_engine: MakeEngine,
+    kind: str,
+    seed: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = Random(f"{kind} {seed}")
+    net = stateful_network(rng, 1, (kind,))
+    batches = Events(rng, net).script(24, drains=0.1)
+    chosen = way(rng, crashing=False)
+    set_out(monkeypatch, chosen)
+    Run(make_engine, net, batches, chosen, TABLES).go(tmp_path)
+
+
+@pytest.mark.parametrize("crashing", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_any_network_gives_what_the_reference_gives(
+    make_engine: MakeEngine,
+    seed: int,
+    crashing: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = Random(seed * 2 + crashing)
+    net = stateful_network(rng, 8)
+    batches = Events(rng, net).script(30, drains=0.1)
+    chosen = way(rng, crashing=crashing)
+    set_out(monkeypatch, chosen)
+    Run(make_engine, net, batches, chosen, TABLES).go(tmp_path)
