@@ -60,10 +60,10 @@ def length(rng: Random, type: Type, *, least: int = 1, most: int = 6) -> Any:
     return units
 
 
-def progress(rng: Random) -> Progress | None:
-    """What a stream promises: anything that can be declared, mostly something."""
-    on = rng.choice(ORDERED)
-    by = rng.choice([(), (), (), ("g",), ("k",), ("z", "g")])
+def progress(rng: Random, liked: str) -> Progress | None:
+    """What a stream promises: anything that can be declared, mostly of a field that is liked."""
+    on = liked if rng.random() < 0.8 else rng.choice(ORDERED)
+    by = rng.choice([(), (), (), (), ("g",), ("k",), ("z", "g")])
     units = rng.choice([0, 1, 2, 4])
     span: Any = {"f": units * 0.5, "d": units * 0.25}.get(on, units)
     heartbeat = rng.choice([None, None, None, 3, 0.5])
@@ -92,7 +92,11 @@ class Events:
         self._now = 0.0
         self._units = rng.choice([-3, 0, 5])
         self._pace = rng.choice([0.3, 0.6, 1.0])
-        self._disorder = rng.choice([[0], [0, 0, 0, -1], [0, 0, -1, -2, 1, -4, 3]])
+        self._disorder = rng.choice([[0, 0, 0, -1], [0, 0, -1, -2, 1, -4, 3], [0, -3, -6, 2, -1]])
+        self._groups = {
+            name: values if rng.random() < 0.3 else rng.sample(values, 2)
+            for name, values in _GROUPS.items()
+        }
 
     def script(self, rows: int, drains: float = 0.3) -> list[Batch]:
         """Batches of about so many rows altogether."""
@@ -116,9 +120,9 @@ class Events:
         at = {"_at": self._now} if self._timed else {}
         if declared and declared.punctuated and rng.random() < 0.4:
             promised = value(declared.on, self._units + rng.choice([-3, -2, -1, 0, 1]))
-            group = {name: rng.choice(_GROUPS[name]) for name in declared.by}
+            group = {name: rng.choice(self._groups[name]) for name in declared.by}
             return {**punctuation(promised, **group), **at}
-        row = {name: rng.choice(values) for name, values in _GROUPS.items()}
+        row = {name: rng.choice(values) for name, values in self._groups.items()}
         jitter = rng.choice(self._disorder)
         for name in ORDERED:
             apart = rng.choice(self._disorder) if rng.random() < 0.2 else jitter

@@ -12,7 +12,7 @@ from auroral.network.arc import Arc
 from auroral.network.check import type_arcs
 from auroral.network.types import Field, Schema
 
-from .events import EVENT, TABLE, length, progress
+from .events import EVENT, ORDERED, TABLE, length, progress
 
 _SIMPLE = ("int", "bigint", "double", "string", "decimal", "date", "timestamp", "boolean")
 _GROUPING = ("int", "bigint", "double", "string", "boolean", "date")
@@ -39,8 +39,9 @@ def stateful_network(rng: Random, most_boxes: int, kinds: tuple[str, ...] = KIND
 class _Builder:
     def __init__(self, rng: Random, net: Network):
         self._rng, self._net = rng, net
+        liked = rng.choice(ORDERED)
         self._streams = [
-            net.stream(name, schema=EVENT, progress=progress(rng))
+            net.stream(name, schema=EVENT, progress=progress(rng, liked))
             for name in "abc"[: rng.choice([1, 2, 2, 3])]
         ]
         self._arcs = list(self._streams)
@@ -70,7 +71,7 @@ class _Builder:
     def _aggregate(self, name: str) -> Arc:
         rng, arc = self._rng, self._arc()
         schema, by = arc.schema, self._by(arc)
-        if rng.random() < 0.15 or not self._orderable(schema):
+        if (rng.random() < 0.15 or not self._orderable(schema)) and "tup" not in by:
             size = rng.randint(1, 4)
             order, window = Order("tup#", by=by), {"size": size}
             window |= {"advance": rng.randint(1, 5)} if rng.random() < 0.5 else {}
@@ -81,7 +82,7 @@ class _Builder:
             window = {"size": length(rng, on)}
             window |= {"advance": length(rng, on)} if rng.random() < 0.5 else {}
             window |= {"align": "first"} if order.slack is not None and rng.random() < 0.3 else {}
-            revises = rng.random() < 0.25
+            revises = rng.random() < 0.4
             late = {"late": "revise", "history": length(rng, on)} if revises else {}
         if rng.random() < 0.15:
             window["advance"], late = self._predicate(schema), {}
@@ -109,9 +110,9 @@ class _Builder:
             return left.join(right, on, name=name, rows=rows)
         (one, other) = rng.choice(alike)
         type = left.schema.field(one).type
-        band: dict[str, Any] = {"within": length(rng, type, least=0, most=3)}
+        band: dict[str, Any] = {"within": length(rng, type, least=0, most=4)}
         if rng.random() < 0.4:
-            band = {"range": [length(rng, type, least=0, most=3) for _ in range(2)]}
+            band = {"range": [length(rng, type, least=0, most=4) for _ in range(2)]}
         orders = [
             Order(field, slack=self._slack(), by=self._by(arc) if rng.random() < 0.3 else ())
             for field, arc in ((one, left), (other, right))
@@ -213,14 +214,14 @@ class _Builder:
         """Slack, or mostly what the arc promises."""
         fields = self._orderable(arc.schema)
         promised = [name for name in self._promised(arc) if name in fields]
-        slack = self._slack()
-        if slack is None and promised and self._rng.random() < 0.85:
+        slack = self._slack() if promised else self._rng.choice([None, 0, 1, 1, 2, 3])
+        if slack is None and promised and self._rng.random() < 0.9:
             fields = promised
         on = self._rng.choice(fields)
         return Order(on, slack=slack, by=tuple(name for name in by if name != on))
 
     def _slack(self) -> int | None:
-        return self._rng.choice([None, None, 0, 1, 1, 2, 3])
+        return self._rng.choice([None, None, None, None, 0, 1, 2, 3])
 
     def _promised(self, arc: Arc) -> tuple[str, ...]:
         arcs, order = type_arcs(self._net, self._net.boxes)
@@ -246,7 +247,7 @@ class _Builder:
         ]
         mine, theirs = self._promised(left), self._promised(right)
         best = [(a, b) for a, b in pairs if a in mine and b in theirs]
-        return best if best and self._rng.random() < 0.7 else pairs
+        return best if best and self._rng.random() < 0.8 else pairs
 
     def _matching(self, left: Schema, right: Schema) -> str | None:
         """A predicate over both sides: equal keys, something else, both or nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from auroral.errors import UsageError
 from auroral.io.chunk import Chunk
+from auroral.io.files import FileSource
 from auroral.io.interleave import Interleaver
 from auroral.io.rows import RowReader
 from auroral.network.types import Schema
@@ -142,3 +144,23 @@ def test_split_of_a_hand_made_chunk() -> None:
     first, rest = chunk.split(2)
     assert (first.offset, rest.offset) == ({"base": "b", "skip": 6}, {"base": "b", "skip": 7})
     assert np.array_equal(rest.positions, [0])
+
+
+def test_a_line_that_is_written_on_after_it_was_read_is_refused(tmp_path: Path) -> None:
+    schema = Schema.parse("n int")
+    for text, more, fine in (("n\n1\n2", "3\n", False), ("n\n1\n2", "\n3\n", True)):
+        path = tmp_path / "s.csv"
+        path.write_text(text)
+        before = Interleaver([FileSource("s", path, schema)])
+        while before.next(10):
+            pass
+        offset = before.offset
+        path.write_text(text + more)
+        after = Interleaver([FileSource("s", path, schema)])
+        if fine:
+            after.seek(offset)
+            (part,) = after.next(10)
+            assert part.chunk.tuples["n"].to_pylist() == [3]
+        else:
+            with pytest.raises(UsageError, match="SOURCE_CHANGED.*has been written on"):
+                after.seek(offset)

@@ -289,7 +289,9 @@ def test_a_group_is_complete_in_the_moment_after_the_other_mark_passed_it() -> N
     emitted = stepped(kernel, [(1, 7), (2, 7), (3, 7), (3, 9)], Context(0, 9, (mark,)))
     assert made(emitted, "_seq", "start", "f1", "agg0") == [(2, 0, 7, 2)]
     assert emitted.late == {"late": 1}
-    assert emitted.state["windows"]["f1"].to_pylist() == [9]
+    windows = emitted.state["windows"]
+    assert isinstance(windows, pa.Table)
+    assert windows["f1"].to_pylist() == [9]
 
 
 def test_a_closed_window_is_revised_while_history_lasts() -> None:

@@ -22,14 +22,23 @@ boxes:
   both: {box: union, inputs: [a, b]}
   some: {box: filter, input: both, where: v % 3 <> 0}
   more: {box: map, input: some, keep: "*", compute: {w: n * 2}}
+  sums: {box: aggregate, input: a, order: {on: n, by: [v]}, window: {size: 500},
+         compute: {c: count(*), s: sum(n)}}
+  again: {box: map, input: a, compute: {m: n, v: v}}
+  pairs: {box: join, inputs: [a, again], left: {on: n}, right: {on: m}, within: 11,
+          on: left.v = right.v}
+  both_of: {box: map, input: pairs, compute: {n: n, m: m}}
 outputs:
   out: {from: more}
   rest: {from: some.rest}
+  sums: {from: sums}
+  pairs: {from: both_of}
 """
 ROWS = 6_000
 COMMAND = (
     *("run", "net.yaml", "--input", "a=a.csv", "--input", "b=b.csv"),
     *("--output", "out=out.csv", "--output", "rest=rest.jsonl", "--train", "400"),
+    *("--output", "sums=sums.csv", "--output", "pairs=pairs.csv"),
     *("--state", "state", "--master", "local[2]"),
 )
 
@@ -96,6 +105,33 @@ def test_kill_nine_at_any_moment_loses_and_repeats_nothing(tmp_path: Path) -> No
     rest = (tmp_path / "rest.jsonl").read_text().splitlines()
     assert len(rest) == len(every) - len(wanted)
     assert len((tmp_path / "state" / "dead-letters.jsonl").read_text().splitlines()) == 1
+    assert (tmp_path / "sums.csv").read_text().splitlines() == ["n,v,c,s", *sums()]
+    assert (tmp_path / "pairs.csv").read_text().splitlines() == ["n,m", *pairs()]
+
+
+def sums() -> list[str]:
+    """Windows of 500 by v, NULL first."""
+    rows = []
+    for start in range(0, ROWS, 500):
+        groups: dict[int, list[int]] = {}
+        for i in range(start, start + 500):
+            groups.setdefault(-1 if i % 97 == 0 else i % 11, []).append(i)
+        rows += [
+            f"{start},{'' if v < 0 else v},{len(groups[v])},{sum(groups[v])}"
+            for v in sorted(groups)
+        ]
+    return rows
+
+
+def pairs() -> list[str]:
+    """Each tuple with itself and with the one 11 before: the left one arrives first."""
+    rows = []
+    for i in range(ROWS):
+        if i % 97:
+            if i >= 11 and (i - 11) % 97:
+                rows += [f"{i},{i - 11}", f"{i - 11},{i}"]
+            rows.append(f"{i},{i}")
+    return rows
 
 
 def test_control_c_stops_cleanly_and_goes_on(tmp_path: Path) -> None:

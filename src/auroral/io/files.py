@@ -8,6 +8,7 @@ from typing import Any
 
 from auroral.errors import UsageError
 from auroral.io.assemble import Assembler
+from auroral.io.blocks import open_file
 from auroral.io.chunk import Chunk
 from auroral.io.csv_reader import CsvReader
 from auroral.io.jsonl_reader import JsonlReader
@@ -66,8 +67,8 @@ class FileSource:
         self.schema = schema
         self.chunk_rows = chunk_rows
         rows = RowReader(stream, schema, progress_on=progress_on, by=by, place=self.path)
-        kind = format_of(self.path, format)
-        self._reader = self._open(kind, rows.assembler, rows)
+        self._kind = format_of(self.path, format)
+        self._reader = self._open(self._kind, rows.assembler, rows)
         self._sorted = self._reader.timed and not ascending(self._reader.arrivals())
         self._chunks: Iterator[Chunk] | None = self._read(self._reader.start(), 0)
         self._held: Chunk | None = None
@@ -111,6 +112,29 @@ class FileSource:
             )
         self._held, self._at = None, 0
         self._chunks = self._read(base, offset["skip"])
+
+    @property
+    def ending(self) -> int | None:
+        """Where the file ended in the middle of a line, once it is read to its end."""
+        if self._kind == "parquet" or not self.exhausted:
+            return None
+        with open_file(self.path) as file:
+            size = file.seek(0, 2)
+            file.seek(max(size - 1, 0))
+            return size if size and file.read(1) not in (b"\n", b"\r") else None
+
+    def require_ending(self, size: int) -> None:
+        """Refuse a file whose last line, read before as it stood, has been written on."""
+        with open_file(self.path) as file:
+            file.seek(size)
+            if file.read(1) not in (b"", b"\n", b"\r"):
+                raise UsageError(
+                    "SOURCE_CHANGED",
+                    f"the last line of {self.path} had no end when it was read (at byte {size}),"
+                    " and has been written on",
+                    where=self.path,
+                    hint="append whole lines, or use another state directory",
+                )
 
     def close(self) -> None:
         self._chunks = self._held = None

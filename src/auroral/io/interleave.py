@@ -10,6 +10,7 @@ import numpy as np
 
 from auroral.errors import UsageError
 from auroral.io.chunk import Chunk
+from auroral.io.files import FileSource
 from auroral.io.source import Source
 
 
@@ -94,7 +95,13 @@ class Interleaver:
             "turn": self._turn,
             "order": order,
             "sources": {head.source.stream: head.offset for head in self._heads},
+            "endings": {file.stream: file.ending for file in self._files()},
         }
+
+    def _files(self) -> list[FileSource]:
+        """The files of which everything has been taken, or nothing yet."""
+        heads = [head for head in self._heads if head.chunk is None]
+        return [head.source for head in heads if isinstance(head.source, FileSource)]
 
     def seek(self, offset: Any) -> None:
         """Put every source, and whose turn it is, where a run before had come to."""
@@ -107,6 +114,10 @@ class Interleaver:
                 hint="give the same inputs in the same order, or use another state directory",
             )
         self._turn = offset["turn"]
+        for file in self._files():
+            ending = offset.get("endings", {}).get(file.stream)
+            if ending is not None:
+                file.require_ending(ending)
         for head in self._heads:
             head.offset = offset["sources"][head.source.stream]
             if head.offset is not None:

@@ -123,7 +123,7 @@ class AggregateKernel:
         waiting = observed.state.get("held", state.get("held", ())) if self.align_first else ()
         held = len(waiting) + kept.unsent
         emitted = Emitted(state=dict(observed.state), held=held, pending=pending)
-        if len(assigned.slot) or len(kept) != len(windows) or (kept.sent != windows.sent).any():
+        if len(assigned.slot) or not kept.stands(windows):
             emitted.state["windows"] = self._windows(output.functions).store(kept)
         counts = {"late": len(assigned.late), "outside": len(assigned.outside)}
         emitted.late = {reason: count for reason, count in counts.items() if count}

@@ -94,6 +94,12 @@ class Windows:
         """How many have not been emitted."""
         return len(self) - int(self.sent.sum())
 
+    def stands(self, before: Windows) -> bool:
+        """Whether these are the windows there were, none closed or emitted since."""
+        if len(self) != len(before):
+            return False
+        return np.array_equal(self.closed, before.closed) and np.array_equal(self.sent, before.sent)
+
     def take(self, index: Ids) -> Windows:
         """Some of the windows."""
         taken = pa.array(index)
