@@ -67,14 +67,9 @@ def progress(rng: Random, liked: str) -> Progress | None:
     units = rng.choice([0, 1, 2, 4])
     span: Any = {"f": units * 0.5, "d": units * 0.25}.get(on, units)
     heartbeat = rng.choice([None, None, None, 3, 0.5])
-    made = [
-        lambda: Ordered(on, heartbeat=heartbeat, by=by),
-        lambda: Delayed(on, span, heartbeat=heartbeat, by=by),
-        lambda: Delayed(on, span, heartbeat=heartbeat, by=by),
-        lambda: Punctuated(on, heartbeat=heartbeat, by=by),
-        lambda: None,
-    ]
-    return rng.choice(made)()
+    delayed = Delayed(on, span, heartbeat=heartbeat, by=by)
+    ordered = Ordered(on, heartbeat=heartbeat, by=by)
+    return rng.choice([ordered, delayed, delayed, Punctuated(on, heartbeat=heartbeat, by=by), None])
 
 
 def clocked(net: Network) -> bool:

@@ -95,8 +95,8 @@ class Way:
     """Whether batches carry positions; else the journal keeps what was acknowledged."""
     buckets: int = 2
     """How many parts the state of a box has."""
-    exchange_rows: int = 100_000
-    """Trains larger than this are exchanged by bucket."""
+    parallel_rows: int = 100_000
+    """Trains larger than this are spread over tasks by bucket."""
     flush_rows: int = 65_536
     """How many closed windows a box that is slow to flush holds back."""
 
@@ -111,7 +111,7 @@ def way(rng: Random, *, crashing: bool) -> Way:
         crashes=frozenset(rng.sample(range(30), rng.randint(1, 3))) if crashing else frozenset(),
         positions=rng.random() < 0.5,
         buckets=rng.choice([1, 2, 3]),
-        exchange_rows=rng.choice([1, 100_000, 100_000]),
+        parallel_rows=rng.choice([0, 0, 100_000]),
         flush_rows=rng.choice([1, 3]),
     )
 

@@ -10,12 +10,13 @@ from auroral import Network, Order, Window
 from auroral.continuous.expansion import progressing
 from auroral.network.arc import Arc
 from auroral.network.check import type_arcs
-from auroral.network.types import Field, Schema
+from auroral.network.types import Field, Schema, Type
 
 from .events import EVENT, ORDERED, TABLE, length, progress
 
 _SIMPLE = ("int", "bigint", "double", "string", "decimal", "date", "timestamp", "boolean")
 _GROUPING = ("int", "bigint", "double", "string", "boolean", "date")
+_NUMBERS = {"int", "bigint", "double"}
 _WIDEST = 12
 KINDS = ("aggregate", "aggregate", "aggregate", "join", "join", "resample", "dedup", "bsort")
 PLAIN = ("filter", "map", "union", "routes")
@@ -71,37 +72,41 @@ class _Builder:
     def _aggregate(self, name: str) -> Arc:
         rng, arc = self._rng, self._arc()
         schema, by = arc.schema, self._by(arc)
+        window: dict[str, Any]
+        late: dict[str, Any] = {}
         if (rng.random() < 0.15 or not self._orderable(schema)) and "tup" not in by:
-            size = rng.randint(1, 4)
-            order, window = Order("tup#", by=by), {"size": size}
+            order, window = Order("tup#", by=by), {"size": rng.randint(1, 4)}
             window |= {"advance": rng.randint(1, 5)} if rng.random() < 0.5 else {}
-            late: dict[str, Any] = {}
         else:
             order = self._order(arc, by)
-            on = schema.field(order.on).type
-            window = {"size": length(rng, on)}
-            window |= {"advance": length(rng, on)} if rng.random() < 0.5 else {}
-            window |= {"align": "first"} if order.slack is not None and rng.random() < 0.3 else {}
-            revises = rng.random() < 0.4
-            late = {"late": "revise", "history": length(rng, on)} if revises else {}
+            window, late = self._window(order, schema.field(order.on).type)
         if rng.random() < 0.15:
             window["advance"], late = self._predicate(schema), {}
             if rng.random() < 0.5:
-                del window["size"]
+                window = {"advance": window["advance"]}
         window |= {"timeout": rng.choice([1, 2.5, 6])} if rng.random() < 0.2 else {}
-        window.pop("align", None) if "size" not in window else None
         compute = self._compute(schema, taken=[order.on, *by])
         made = arc.aggregate(order, Window(**window), name=name, **late, **compute)
         self._late.append(made.late)
         return made
+
+    def _window(self, order: Order, on: Type) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A window over values, and what becomes of late tuples."""
+        rng = self._rng
+        window = {"size": length(rng, on)}
+        window |= {"advance": length(rng, on)} if rng.random() < 0.5 else {}
+        window |= {"align": "first"} if order.slack is not None and rng.random() < 0.3 else {}
+        late = {"late": "revise", "history": length(rng, on)} if rng.random() < 0.4 else {}
+        return window, late
 
     def _join(self, name: str) -> Arc:
         self._joins += 1
         rng, left = self._rng, self._arc()
         if rng.random() < 0.15:
             table = self._table()
-            one, other = (left, table) if rng.random() < 0.5 else (table, left)
-            return one.join(other, self._matching(one.schema, other.schema), name=name)
+            sides = [left, table] if rng.random() < 0.5 else [table, left]
+            on = self._matching(*(side.schema for side in sides))
+            return sides[0].join(sides[1], on, name=name)
         right = self._arc()
         on = self._matching(left.schema, right.schema)
         alike = self._alike(left, right)
@@ -243,7 +248,9 @@ class _Builder:
             (a.name, b.name)
             for a in left.schema
             for b in right.schema
-            if a.type == b.type and a.type.is_orderable and a.type.name in _SIMPLE
+            if (a.type == b.type or {a.type.name, b.type.name} <= _NUMBERS)
+            and a.type.is_orderable
+            and a.type.name in _SIMPLE
         ]
         mine, theirs = self._promised(left), self._promised(right)
         best = [(a, b) for a, b in pairs if a in mine and b in theirs]

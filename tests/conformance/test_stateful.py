@@ -27,7 +27,7 @@ def set_out(monkeypatch: pytest.MonkeyPatch, chosen: Way) -> None:
     runner, flush = auroral.spark.stateful_runner, auroral.spark.boxes.aggregate.FLUSH_ROWS
     monkeypatch.setattr(os, "cpu_count", lambda: chosen.buckets)
     monkeypatch.setattr(auroral.storage.store, "SPLIT_ROWS", chosen.split_rows)
-    monkeypatch.setattr(runner, "EXCHANGE_ROWS", chosen.exchange_rows)
+    monkeypatch.setattr(runner, "PARALLEL_ROWS", chosen.exchange_rows)
     monkeypatch.setitem(flush, "slow", chosen.flush_rows)
 
 

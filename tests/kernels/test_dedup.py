@@ -72,7 +72,9 @@ def model(
             what = model.arrive(row)
             if what == "passes":
                 out.append(row)
-            elif what != "duplicate":
+            elif what == "duplicate":
+                model.late["duplicate"] = model.late.get("duplicate", 0) + 1
+            else:
                 late.append(row)
         model.forget(moment)
         if moment == ended:

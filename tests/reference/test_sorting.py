@@ -125,7 +125,7 @@ def test_the_first_of_tuples_alike_passes_until_the_mark_has_passed_it() -> None
     out = run(dedup(Order("t"), progress=Punctuated("t")), {"s": rows}, hold=True)
     assert "".join(row["g"] for row in out["o"]) == "acf"
     assert [row["g"] for row in out["d.late"]] == ["h"]
-    assert out.reference.late == {("d", "late"): 1}
+    assert out.reference.late == {("d", "late"): 1, ("d", "duplicate"): 5}
     assert out.reference.held("d") == 2
     assert out.reference.mark("d", "t") == 6
 

@@ -37,7 +37,7 @@ def computed_reads(
     names: set[str] = set()
     for how in compute.values():
         if isinstance(how, Function):
-            names.update(schema.field(n).name for n in how.args or schema.names)
+            names.update(how.window_arguments(schema, scope.directory))
         else:
             names.update(analyze_aggregate(how, schema, resolver=scope.resolver).fields)
     return frozenset(names)
@@ -52,8 +52,7 @@ def require_some(compute: Mapping[str, str | Function], kind: str) -> None:
 
 
 def _require_window_function(how: Function, schema: Schema, scope: Scope) -> None:
-    for name in how.args or ():
-        schema.field(name)
+    how.window_arguments(schema, scope.directory)
     cls = how.load(scope.directory)
     missing = [method for method in WINDOW_METHODS if not callable(getattr(cls, method, None))]
     if missing:

@@ -73,6 +73,11 @@ class Function(Declaration):
         names = names if names is not None else _parameters(target, self.label)
         return tuple(schema.field(name).name for name in names)
 
+    def window_arguments(self, schema: Schema, directory: Path | None = None) -> tuple[str, ...]:
+        """The fields a window function is called with; all, unless it says which."""
+        names = self.args or getattr(self.load(directory), "args", None) or schema.names
+        return tuple(schema.field(name).name for name in names)
+
     def type(self, directory: Path | None = None) -> Type:
         returns = self.returns or getattr(self.load(directory), "returns", None)
         if not isinstance(returns, str):

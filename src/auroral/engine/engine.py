@@ -150,7 +150,12 @@ class Engine:
         self._superboxes = all_superboxes(self._checked, arcs)
         register_consumers(store, self._superboxes, arcs, self._plane.logs())
         self._ingest = Ingest(
-            self._checked, store, self._dead, self._now_us, with_clock=self._plane.uses_clock
+            self._checked,
+            store,
+            self._dead,
+            self._now_us,
+            with_clock=self._plane.uses_clock,
+            arrival=self._clock == "arrival",
         )
         if self._ingest.ended is not None:
             self._plane.end(self._ingest.ended)

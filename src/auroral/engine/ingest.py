@@ -70,10 +70,12 @@ class Ingest:
         now_us: Callable[[], int],
         *,
         with_clock: bool,
+        arrival: bool = False,
     ):
         self._store = store
         self._dead = dead
-        self._now_us = now_us
+        # When time is what arrivals say, an arrival that says nothing comes at no time at all.
+        self._now_us: Callable[[], int] = (lambda: 0) if arrival else now_us
         self._with_clock = with_clock
         self._stride = 2 if with_clock else 1
         """How many moments an arrival takes: the clock's, if it matters, comes before its own."""

@@ -24,6 +24,9 @@ from auroral.spark.train_file import TrainFile
 from auroral.spark.worker import Job
 from auroral.storage import Change, Fresh, Segment, Store
 
+LATE = frozenset(("late", "null", "nan"))
+"""Reasons for which a tuple is late; others say why it is in no result all the same."""
+
 
 @dataclass
 class _Result:
@@ -206,7 +209,8 @@ class StatefulBox:
                 arc = f"{self.name}.{port}" if port else self.name
                 result.written += [self._emitted(arc, file, train) for file in files]
             for reason, count in note["late"].items():
-                _add(result.counts, (self.name, "late"), count)
+                if reason in LATE:
+                    _add(result.counts, (self.name, "late"), count)
                 _add(result.counts, (self.name, f"late: {reason}"), count)
             result.letters += [
                 DeadLetter(self.name, "window function", None, reason, self._named(row))

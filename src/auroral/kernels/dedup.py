@@ -64,7 +64,7 @@ class DedupKernel:
             emitted | late_port("late", new, arrivals, self.late_fields or None),
             ({} if changed is None else {"remembered": changed})
             | ({} if arrivals.seen is None else {"seen": arrivals.seen}),
-            arrivals.late_counts(),
+            arrivals.late_counts() | _counted(len(rows) - len(passing)),
             held=int(stays.sum() + kept.sum()),
         )
 
@@ -79,6 +79,10 @@ class DedupKernel:
         free[known] = until[remembered]
         forgotten = arrivals.first_to_see(arrivals.group[rows], arrivals.values[rows])
         return first_of_each(ids, rows, np.maximum(forgotten, rows + 1), free)
+
+
+def _counted(duplicates: int) -> dict[str, int]:
+    return {"duplicate": duplicates} if duplicates else {}
 
 
 def first_of_each(ids: Ids, rows: Ids, forgotten: Ids, free: Ids) -> Ids:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from auroral.kernels.ordering import Column, float_bits, whole
+from auroral.progress.values import column_marks
 
 Ids = npt.NDArray[np.int64]
 
@@ -48,6 +51,50 @@ def match_groups(
     ]
     ids, first = group_ids(together, rows + more)
     return ids[:rows], ids[rows:], len(first)
+
+
+def buckets_of(columns: Sequence[Column], rows: int, count: int) -> Ids:
+    """A bucket for each row, the same wherever and whenever it is asked for.
+
+    >>> buckets_of([pa.array(["a", None, "a", "b"])], 4, 8).tolist()
+    [7, 0, 7, 3]
+    """
+    mixed = np.zeros(rows, np.uint64)
+    if count > 1:
+        for column in columns:
+            mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + _hashed(whole(column))
+    return (mixed % np.uint64(count)).astype(np.int64)
+
+
+def _hashed(column: pa.Array) -> npt.NDArray[np.uint64]:
+    """Values as numbers that spread; equal values alike, NULL as 0."""
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        encoded = column.dictionary_encode()
+        values = encoded.dictionary.cast(pa.binary()).to_pylist()
+        found = np.array([zlib.crc32(value) for value in values] or [0], np.uint64)
+        known = encoded.indices.is_valid().to_numpy(zero_copy_only=False)
+        numbers = found[pc.fill_null(encoded.indices, 0).to_numpy()]
+    else:
+        numbers, known = _as_integers(column)
+    # Neighbours must part: multiply and fold the high bits down (splitmix64).
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.where(known, numbers ^ (numbers >> np.uint64(31)), np.uint64(0))
+
+
+def _as_integers(column: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    known = column.is_valid().to_numpy(zero_copy_only=False)
+    kind = column.type
+    if pa.types.is_floating(kind):
+        filled = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy() + 0.0
+        return np.where(np.isnan(filled), np.nan, filled).view(np.uint64), known
+    if pa.types.is_boolean(kind):
+        return pc.fill_null(column, False).to_numpy(zero_copy_only=False).astype(np.uint64), known
+    values, _ = column_marks(pa.chunked_array([column]))
+    if values.dtype == object:
+        return np.array([int(v) & (2**64 - 1) for v in values], np.uint64), known
+    return values.astype(np.int64).view(np.uint64), known
 
 
 def group_keys(columns: Sequence[Column], rows: Any) -> list[tuple[Any, ...]]:

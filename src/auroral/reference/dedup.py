@@ -34,7 +34,7 @@ class ReferenceDedup:
             return [Emission("late", arrived, "late")]
         key = group_key(tuple(arrived.row[name] for name in self._keys))
         if key in self._passed:
-            return []
+            return [Emission(None, arrived, "duplicate")]
         self._passed[key] = (value, group)
         return [Emission("", arrived)]
 

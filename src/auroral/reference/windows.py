@@ -95,7 +95,7 @@ def _folded(
     An `incr` that returns nothing has changed the state itself.
     """
     make, returns = how.load(directory), how.type(directory).arrow()
-    names = [schema.field(name).name for name in how.args or schema.names]
+    names = how.window_arguments(schema, directory)
 
     def call(rows: Sequence[Row]) -> Any:
         try:

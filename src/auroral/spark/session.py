@@ -73,6 +73,8 @@ def start_session(
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{_QUIET}",
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.python.worker.reuse": "true",
+        # Over TCP every task waits 40 ms for a delayed acknowledgement.
+        "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "auroral-warehouse"),
     }
     if master.startswith("local"):

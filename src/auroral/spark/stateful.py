@@ -1,10 +1,13 @@
 """A compiled stateful superbox: order-agnostic boxes as expressions, then one kernel.
 
-    logs → expressions → the kernel's columns and bucket → [exchange] → mapInArrow(task) → SQL
+    logs → expressions → the kernel's columns → mapInArrow(task over all buckets) → SQL
 
-A small train is one task over all buckets: the plan has no exchange and is run again and again
-over slots. A large one is exchanged by bucket and planned anew each time, because Spark keeps
-what a plan has exchanged (docs/adr/0009).
+or, where the kernel takes fields as they are, without the detour:
+
+    numbers of tasks → mapInArrow(task that reads logs) → SQL
+
+No plan has an exchange: it could not be run again, because Spark keeps what a plan has exchanged
+(docs/adr/0009).
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from auroral.spark.frame import Frame, Lane
 from auroral.spark.lowering import lower
 from auroral.spark.physical import Columns, Physical
 from auroral.spark.plan import SUB, arc_schema, source_frames, sub_column
-from auroral.spark.worker import BUCKET, NOTE, PORT, Layout, task
+from auroral.spark.worker import NOTE, PORT, Layout, reading_task, task
 from auroral.spark.worker import Port as OutputPort
 
 _HIDDEN = (("_seq", pa.int64()), ("_ts", pa.int64()), ("_sub", SUB))
@@ -38,7 +41,6 @@ class StatefulPlan:
     """Run `data` and take its rows apart."""
 
     data: DataFrame
-    exchanges: bool
     main: pa.Schema | None
     """The schema of the main arc's log, if its tuples come back through Spark."""
 
@@ -58,12 +60,12 @@ def layout_of(
     checked: CheckedNetwork,
     superbox: Superbox,
     progressing: Mapping[str, Sequence[str]],
+    buckets: int,
 ) -> Layout:
-    """How the kernel's rows travel: columns of one type share a place."""
+    """How the kernel's rows travel."""
     box = superbox.stateful
     assert box is not None
-    carriers = _Carriers()
-    inputs = tuple(carriers.place(columns) for columns in physical.inputs)
+    inputs = _read_inputs(physical) if reads_logs(physical, superbox) else _carried(physical)
     ports = {}
     for port, columns in physical.ports.items():
         arc = f"{box}.{port}" if port else box
@@ -74,7 +76,28 @@ def layout_of(
     if physical.returns:
         own = [pa.field(name, type.arrow()) for name, type in physical.returns]
         returned = pa.schema([*(pa.field(*hidden) for hidden in _HIDDEN), *own])
-    return Layout(inputs, ports, returned)
+    keys = physical.keys or tuple(() for _ in physical.inputs)
+    return Layout(inputs, keys, buckets, ports, returned)
+
+
+def reads_logs(physical: Physical, superbox: Superbox) -> bool:
+    """Whether tasks can read the logs: no other box before, no expression to evaluate."""
+    plain = all(name.startswith("f") for columns in physical.inputs for name in columns.texts)
+    return plain and superbox.boxes == (superbox.stateful,)
+
+
+def _read_inputs(physical: Physical) -> tuple[tuple[tuple[str, str, pa.DataType], ...], ...]:
+    """The kernel's columns are the arcs' fields."""
+    return tuple(
+        tuple((n, columns.schema.names[int(n[1:])], type) for n, type in columns.types())
+        for columns in physical.inputs
+    )
+
+
+def _carried(physical: Physical) -> tuple[tuple[tuple[str, str, pa.DataType], ...], ...]:
+    """Columns of one type share a place."""
+    carriers = _Carriers()
+    return tuple(carriers.place(columns) for columns in physical.inputs)
 
 
 class _Carriers:
@@ -96,6 +119,22 @@ class _Carriers:
         return tuple(placed)
 
 
+def compile_reading(
+    session: SparkSession,
+    checked: CheckedNetwork,
+    superbox: Superbox,
+    physical: Physical,
+    layout: Layout,
+    *,
+    job: Path,
+    tasks: int,
+) -> StatefulPlan:
+    """Compile a stateful box whose tasks read logs."""
+    numbers = session.range(0, tasks, 1, tasks)
+    run = reading_task(physical.kernel, layout, str(job), tasks)
+    return _planned(numbers.mapInArrow(run, _returned(physical)), checked, superbox, physical)
+
+
 def compile_stateful(
     session: SparkSession,
     checked: CheckedNetwork,
@@ -105,8 +144,6 @@ def compile_stateful(
     files: Mapping[str, Sequence[str]],
     *,
     job: Path,
-    buckets: int,
-    exchange: bool,
 ) -> StatefulPlan:
     """Compile a stateful superbox over the files of its sources."""
     assert superbox.stateful is not None
@@ -114,22 +151,22 @@ def compile_stateful(
     lanes = lower(checked, superbox, frames).arcs
     arcs = checked.network.boxes[superbox.stateful].sources()
     inputs = [(port, lane) for port, arc in enumerate(arcs) for lane in lanes.get(arc, ())]
-    taken = _Taken(
-        physical,
-        layout,
-        ranked=any(lane.rank or frames[lane.source].made for _, lane in inputs),
-        buckets=buckets if physical.keys is not None else 1,
-    )
+    ranked = any(lane.rank or frames[lane.source].made for _, lane in inputs)
+    taken = _Taken(physical, layout, ranked)
     parts = [taken.rows(frames[lane.source], lane, port) for port, lane in inputs]
-    rows = reduce(DataFrame.unionAll, parts)
-    exchanged = exchange and taken.buckets > 1
-    rows = rows.repartition(taken.buckets, BUCKET) if exchanged else rows.coalesce(1)
+    rows = reduce(DataFrame.unionAll, parts).coalesce(1)
     made = rows.mapInArrow(task(physical.kernel, layout, str(job)), _returned(physical))
-    main = None
-    if physical.returns:
-        made = _finished(made, physical)
-        main = arc_schema(checked.arcs[superbox.stateful].schema, ranked=True)
-    return StatefulPlan(made, exchanged, main)
+    return _planned(made, checked, superbox, physical)
+
+
+def _planned(
+    made: DataFrame, checked: CheckedNetwork, superbox: Superbox, physical: Physical
+) -> StatefulPlan:
+    if not physical.returns:
+        return StatefulPlan(made, None)
+    assert superbox.stateful is not None
+    main = arc_schema(checked.arcs[superbox.stateful].schema, ranked=True)
+    return StatefulPlan(_finished(made, physical), main)
 
 
 @dataclass(frozen=True)
@@ -139,7 +176,6 @@ class _Taken:
     physical: Physical
     layout: Layout
     ranked: bool
-    buckets: int
 
     def rows(self, frame: Frame, lane: Lane, port: int) -> DataFrame:
         """One lane of one input as the kernel wants it."""
@@ -151,16 +187,9 @@ class _Taken:
         return data.select(*hidden, *self._place(port), *self._columns(port))
 
     def _place(self, port: int) -> list[Column]:
-        """Which input and which bucket a tuple belongs to, unless there is only one."""
-        place = []
-        if len(self.physical.inputs) > 1:
-            place.append(F.lit(port).cast("tinyint").alias(PORT))
-        if self.buckets > 1:
-            assert self.physical.keys is not None
-            texts = self.physical.inputs[port].texts
-            keys = [_hashed(*texts[name]) for name in self.physical.keys[port]]
-            place.append(F.pmod(F.hash(*keys), F.lit(self.buckets)).cast("int").alias(BUCKET))
-        return place
+        """Which input a tuple belongs to, unless there is only one."""
+        several = len(self.physical.inputs) > 1
+        return [F.lit(port).cast("tinyint").alias(PORT)] if several else []
 
     def _columns(self, port: int) -> list[Column]:
         own = {carrier: name for name, carrier, _ in self.layout.inputs[port]}
@@ -176,12 +205,6 @@ class _Taken:
         for columns, placed in zip(self.physical.inputs, self.layout.inputs, strict=True):
             found |= {carrier: columns.texts[name][1] for name, carrier, _ in placed}
         return dict(sorted(found.items(), key=lambda item: int(item[0][1:])))
-
-
-def _hashed(text: str, type: Type) -> Column:
-    """A key so that equal keys hash alike: there is one zero."""
-    made = F.expr(text).cast(str(type))
-    return made + F.lit(0.0) if type.name in ("float", "double") else made
 
 
 def _returned(physical: Physical) -> str:

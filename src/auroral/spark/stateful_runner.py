@@ -20,13 +20,19 @@ from auroral.spark.physical import Given, Physical
 from auroral.spark.plan import arc_schema
 from auroral.spark.session import is_local
 from auroral.spark.slots import Slots, slot_count
-from auroral.spark.stateful import StatefulPlan, compile_stateful, layout_of
+from auroral.spark.stateful import (
+    StatefulPlan,
+    compile_reading,
+    compile_stateful,
+    layout_of,
+    reads_logs,
+)
 from auroral.spark.train_file import TrainFile, first_line
 from auroral.spark.worker import Job, Layout, write_job
 from auroral.storage.segment import MAX_FILE_BYTES
 
-EXCHANGE_ROWS = 100_000
-"""Larger trains are spread over the cores; for smaller ones an exchange costs too much."""
+PARALLEL_ROWS = 50_000
+"""Larger trains are spread over the cores; for smaller ones another task costs too much."""
 
 
 @dataclass
@@ -60,53 +66,69 @@ class StatefulRunner:
         box = checked.network.boxes[superbox.stateful]
         self.physical: Physical = physical_of(superbox.stateful, box, given)
         self.buckets = buckets if self.physical.keys is not None else 1
-        self._layout: Layout = layout_of(self.physical, checked, superbox, progressing)
+        self._layout: Layout = layout_of(
+            self.physical, checked, superbox, progressing, self.buckets
+        )
+        self._reads = reads_logs(self.physical, superbox)
         self._job = directory / "job"
         self._plans: dict[tuple[Any, ...], _Compiled] = {}
-        self._tables: dict[int, str] = {}
 
     def run(
         self, train: Mapping[str, Sequence[TrainFile]], job: Job
     ) -> tuple[list[dict[str, Any]], pa.Table | None]:
         """Run a step: the notes of every bucket, and the main arc's tuples if Spark has them."""
-        rows = sum(file.rows for files in train.values() for file in files)
-        exchange = self.buckets > 1 and rows > EXCHANGE_ROWS
-        notes, main = self._once(train, replace(job, idle=() if exchange else job.idle), exchange)
-        if exchange:
-            seen = {note["bucket"] for note in notes}
-            left = [bucket for bucket in job.idle if bucket not in seen]
-            if left:
-                more, rest = self._once({}, replace(job, idle=left), exchange=False)
-                notes += more
-                main = pa.concat_tables([main, rest]) if main is not None and rest else main
-        return notes, main
+        if not self._reads:
+            return self._run(self._compiled(train), train, job)
+        assert self.superbox.stateful is not None
+        arcs = self._checked.network.boxes[self.superbox.stateful].sources()
+        files = {
+            port: [str(file.path) for file in train.get(arc, ())] for port, arc in enumerate(arcs)
+        }
+        rows = sum(file.rows for held in train.values() for file in held)
+        tasks = self.buckets if rows > PARALLEL_ROWS else 1
+        return self._run(self._reading(tasks), {}, replace(job, files=files))
 
     def warm_up(self) -> None:
         """Compile, start the workers and let them import what they need."""
         if self._reuse:
-            self._once({}, None, exchange=False)
+            self._run(self._smallest(), {}, None)
 
     def explain(self) -> str:
         """Spark's plan for a small train."""
-        compiled = self._compiled({}, exchange=False)
-        return str(compiled.plan.data._jdf.queryExecution().executedPlan().toString())
+        plan = self._smallest().plan
+        return str(plan.data._jdf.queryExecution().executedPlan().toString())
 
-    def _once(
-        self, train: Mapping[str, Sequence[TrainFile]], job: Job | None, exchange: bool
+    def _smallest(self) -> _Compiled:
+        return self._reading(1) if self._reads else self._compiled({})
+
+    def _run(
+        self, compiled: _Compiled, train: Mapping[str, Sequence[TrainFile]], job: Job | None
     ) -> tuple[list[dict[str, Any]], pa.Table | None]:
-        compiled = self._compiled(train, exchange)
         if compiled.slots:
             compiled.slots.link({s: [file.path for file in files] for s, files in train.items()})
         write_job(self._job, job)
-        data = compiled.plan.data
         try:
-            # A plan that has exchanged would give again what it gave: plan it anew.
-            result = (data.alias("again") if compiled.plan.exchanges else data).toArrow()
+            result = compiled.plan.data.toArrow()
         except (PySparkException, Py4JError, pa.ArrowException) as error:
             raise RunError("SPARK_FAILED", _reason(error), where=self.superbox.name) from error
         return compiled.plan.split(result)
 
-    def _compiled(self, train: Mapping[str, Sequence[TrainFile]], exchange: bool) -> _Compiled:
+    def _reading(self, tasks: int) -> _Compiled:
+        key = ("reading", tasks)
+        if key not in self._plans or not self._reuse:
+            plan = compile_reading(
+                self._session,
+                self._checked,
+                self.superbox,
+                self.physical,
+                self._layout,
+                job=self._job,
+                tasks=tasks,
+            )
+            self._plans[key] = _Compiled(plan, None)
+        return self._plans[key]
+
+    def _compiled(self, train: Mapping[str, Sequence[TrainFile]]) -> _Compiled:
         files = {source: train.get(source, ()) for source in self.superbox.sources}
         counts = {source: slot_count(max(len(held), 1)) for source, held in files.items()}
         fits = all(f.bytes <= MAX_FILE_BYTES for held in files.values() for f in held)
@@ -124,19 +146,18 @@ class StatefulRunner:
                 source: [str(file.path) for file in held] or nothing.files[source]
                 for source, held in files.items()
             }
-            return _Compiled(self._compile(paths, exchange), None)
-        key = (exchange, tuple(counts.items()))
+            return _Compiled(self._compile(paths), None)
+        key = tuple(counts.items())
         if key not in self._plans:
             wanted = {source: count for source, count in counts.items() if count}
             slots = Slots(self._directory / f"plan-{len(self._plans)}", wanted, schemas)
-            compiled = _Compiled(self._compile(slots.files, exchange), slots)
-            if not compiled.plan.exchanges:
-                # Plan now, while the slots still have the length they are planned at.
-                compiled.plan.data._jdf.queryExecution().toRdd()
+            compiled = _Compiled(self._compile(slots.files), slots)
+            # Plan now, while the slots still have the length they are planned at.
+            compiled.plan.data._jdf.queryExecution().toRdd()
             self._plans[key] = compiled
         return self._plans[key]
 
-    def _compile(self, files: Mapping[str, Sequence[str]], exchange: bool) -> StatefulPlan:
+    def _compile(self, files: Mapping[str, Sequence[str]]) -> StatefulPlan:
         return compile_stateful(
             self._session,
             self._checked,
@@ -145,13 +166,11 @@ class StatefulRunner:
             self._layout,
             files,
             job=self._job,
-            buckets=self.buckets,
-            exchange=exchange,
         )
 
 
 def _reason(error: Exception) -> str:
-    """The last line of a Python traceback says more than Spark's first."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in lines if ": " in line and line.split(":")[0].endswith("Error")]
-    return raised[-1] if raised else first_line(error)
+    """The last line of the worker's traceback says more than Spark's first line."""
+    _, found, trace = str(error).partition("Traceback (most recent call last):\n")
+    lines = trace.split("\n\n")[0].strip().splitlines()
+    return lines[-1].strip() if found and lines else first_line(error)

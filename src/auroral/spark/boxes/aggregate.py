@@ -13,7 +13,7 @@ from auroral.boxes.order import TUPLE_NUMBER
 from auroral.kernels.accumulators import CallSpec
 from auroral.kernels.aggregate import AggregateKernel
 from auroral.network.box import Resolver
-from auroral.network.types import Schema, Type
+from auroral.network.types import Type
 from auroral.spark.physical import Columns, Given, Physical, mark_fields, quoted
 from auroral.sql.aggregate_calls import AggregateCall
 from auroral.sql.aggregates import analyze_aggregate
@@ -114,7 +114,7 @@ class Calls:
         self.types.append(call.type)
 
     def _function(self, how: Function, columns: Columns, directory: Path | None) -> None:
-        names = window_arguments(how, columns.schema)
+        names = how.window_arguments(columns.schema, directory)
         given = columns.fields(names)
         returns = how.type(directory)
         self.specs.append(
@@ -138,8 +138,3 @@ def _shifted(text: str, base: int) -> str:
         return found[0] if found[1] is None else f"agg{base + int(found[1])}"
 
     return re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\bagg(\d+)\b", shifted, text)
-
-
-def window_arguments(how: Function, schema: Schema) -> tuple[str, ...]:
-    """The fields a window function is called with; without `args` it gets all."""
-    return tuple(schema.field(name).name for name in how.args or schema.names)
