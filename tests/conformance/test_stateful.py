@@ -15,7 +15,7 @@ import auroral.storage.store
 from .events import TABLE_ROWS, Events
 from .networks import Way, way
 from .running import MakeEngine, Run
-from .stateful import KINDS, stateful_network
+from .stateful import stateful_network
 
 pytestmark = pytest.mark.spark
 
@@ -27,12 +27,23 @@ def set_out(monkeypatch: pytest.MonkeyPatch, chosen: Way) -> None:
     runner, flush = auroral.spark.stateful_runner, auroral.spark.boxes.aggregate.FLUSH_ROWS
     monkeypatch.setattr(os, "cpu_count", lambda: chosen.buckets)
     monkeypatch.setattr(auroral.storage.store, "SPLIT_ROWS", chosen.split_rows)
-    monkeypatch.setattr(runner, "PARALLEL_ROWS", chosen.exchange_rows)
+    monkeypatch.setattr(runner, "PARALLEL_ROWS", chosen.parallel_rows)
     monkeypatch.setitem(flush, "slow", chosen.flush_rows)
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS)))
-@pytest.mark.parametrize("seed", range(3))
+# Of many that were tried, those that make much of little: emissions, late tuples, few steps.
+SEEDS = {
+    "aggregate": (0, 2, 3),
+    "bsort": (0, 1),
+    "dedup": (2, 3),
+    "join": (0, 2, 3),
+    "resample": (1, 3),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"), [(kind, seed) for kind, seeds in SEEDS.items() for seed in seeds]
+)
 def test_one_box_gives_what_the_reference_gives(
     make_engine: MakeEngine,
     kind: str,
@@ -49,7 +60,7 @@ def test_one_box_gives_what_the_reference_gives(
 
 
 @pytest.mark.parametrize("crashing", [False, True])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3, 7))
 def test_any_network_gives_what_the_reference_gives(
     make_engine: MakeEngine,
     seed: int,

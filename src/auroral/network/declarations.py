@@ -179,7 +179,7 @@ class EngineOptions(Declaration):
     scheduler: Literal["qos", "round_robin"] = "qos"
     train: Annotated[StrictInt, Field(gt=0)] | None = None
     order: Literal["enforce"] | None = None
-    flush: Literal["eager", "slow", "lazy"] = "eager"
+    flush: Literal["eager", "slow", "lazy"] = "slow"
 
 
 def duration_us(text: str, key: str) -> int:

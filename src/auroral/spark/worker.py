@@ -224,7 +224,8 @@ class _Bucket:
             columns = [table[column] for column in ("_seq", "_ts", "_sub", *port.columns)]
             table = pa.Table.from_arrays(columns, names=port.schema.names).cast(port.schema)
             written[name] = []
-            for piece in _pieces(_ordered(table)):
+            # By moment is enough: whoever reads a log sorts what one moment made.
+            for piece in _pieces(_by_moment(table)):
                 file = self._write(piece, name or "main")
                 moments = piece["_seq"].to_numpy()
                 file["moments"] = [int(moments[0]), int(moments[-1])]
@@ -256,14 +257,19 @@ class _Bucket:
 
 def _ordered(table: pa.Table) -> pa.Table:
     """In order of arrival; mostly it is so already."""
-    moments = table["_seq"].to_numpy()
     if "_sub" not in table.column_names or table["_sub"].null_count == table.num_rows:
-        if np.all(moments[1:] >= moments[:-1]):
-            return table
-        return table.take(pa.array(np.argsort(moments, kind="stable")))
+        return _by_moment(table)
+    moments = table["_seq"].to_numpy()
     if np.all(moments[1:] > moments[:-1]):
         return table
     return table.sort_by([("_seq", "ascending"), ("_sub", "ascending")])
+
+
+def _by_moment(table: pa.Table) -> pa.Table:
+    moments = table["_seq"].to_numpy()
+    if np.all(moments[1:] >= moments[:-1]):
+        return table
+    return table.take(pa.array(np.argsort(moments, kind="stable")))
 
 
 def _pieces(table: pa.Table) -> Iterator[pa.Table]:

@@ -76,12 +76,11 @@ def encode(table: pa.Table) -> pa.Buffer:
     slower (docs/adr/0003).
     """
     sink = pa.BufferOutputStream()
-    hidden = [name for name in ("_ts", "_sub") if name in table.column_names]
     pq.write_table(
         table,
         sink,
         compression="none",
-        use_dictionary=hidden,
+        use_dictionary=["_ts"] if "_ts" in table.column_names else False,
         column_encoding={"_seq": "DELTA_BINARY_PACKED"},
         write_statistics=["_seq"],
         write_page_checksum=True,
