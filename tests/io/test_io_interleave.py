@@ -162,5 +162,5 @@ def test_a_line_that_is_written_on_after_it_was_read_is_refused(tmp_path: Path) 
             (part,) = after.next(10)
             assert part.chunk.tuples["n"].to_pylist() == [3]
         else:
-            with pytest.raises(UsageError, match="SOURCE_CHANGED.*has been written on"):
+            with pytest.raises(UsageError, match=r"SOURCE_CHANGED.*has been written on"):
                 after.seek(offset)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 import auroral as au
 from auroral.continuous.expansion import expanded
 from auroral.testing import run
