@@ -74,7 +74,7 @@ class _Builder:
         schema, by = arc.schema, self._by(arc)
         window: dict[str, Any]
         late: dict[str, Any] = {}
-        if (rng.random() < 0.15 or not self._orderable(schema)) and "tup" not in by:
+        if rng.random() < 0.15 or not self._orderable(schema):
             order, window = Order("tup#", by=by), {"size": rng.randint(1, 4)}
             window |= {"advance": rng.randint(1, 5)} if rng.random() < 0.5 else {}
         else:
@@ -236,7 +236,8 @@ class _Builder:
         return [f.name for f in schema if f.type.is_orderable and f.type.name in _SIMPLE]
 
     def _by(self, arc: Arc) -> tuple[str, ...]:
-        names = [f.name for f in arc.schema if f.type.name in _GROUPING]
+        own = ("_revises", "tup")  # an aggregate may make fields of these names itself
+        names = [f.name for f in arc.schema if f.type.name in _GROUPING and f.name not in own]
         grouped = {n for s in self._net.streams.values() if s.progress for n in s.progress.by}
         if grouped and grouped <= set(names) and self._rng.random() < 0.5:
             return tuple(sorted(grouped))

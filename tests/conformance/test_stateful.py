@@ -37,6 +37,7 @@ SEEDS = {
     "bsort": (0, 1),
     "dedup": (2, 3),
     "join": (0, 2, 3),
+    "number": (0,),
     "resample": (1, 3),
 }
 

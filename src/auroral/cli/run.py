@@ -120,6 +120,7 @@ def _work(
 ) -> bool:
     """Let it run; False if it was stopped before the inputs ended."""
     if engine.ended:
+        engine.finish()  # it may have been killed after the end was declared, before the last step
         display.say("this run ended before; its outputs are complete")
         return True
     deadline = None if seconds is None else time.monotonic() + seconds
