@@ -28,8 +28,9 @@ check: tools ## Check format, lint, types and the import law
 	$(BIN)/mypy $(CODE)
 	$(BIN)/pytest tests/system/test_import_law.py
 
-bench: setup ## Run the micro benchmark, next to plain Structured Streaming
-	@$(JAVA) $(BIN)/auroral bench micro $(ARGS)
+NAME ?= micro
+bench: setup ## Run a benchmark next to plain Structured Streaming: NAME=micro or oop
+	@$(JAVA) $(BIN)/auroral bench $(NAME) $(ARGS)
 
 fmt: tools ## Format and mend what can be mended
 	$(BIN)/ruff format $(CODE)

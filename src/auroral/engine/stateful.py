@@ -76,24 +76,23 @@ class StatefulBox:
         """The log of a state table."""
         return f"{self.name}#{table}/{bucket}"
 
+    def segments(self, bucket: int | None = None, table: str | None = None) -> list[Segment]:
+        """The segments of its state, of one bucket or one table only if that is said."""
+        tables = self._runner.physical.kernel.tables() if table is None else [table]
+        buckets = self._buckets if bucket is None else [bucket]
+        return [s for b in buckets for t in tables for s in self._store.segments(self.log(t, b))]
+
     def state(self) -> dict[str, int]:
         """How many rows each state table has."""
-        return {
-            table: sum(
-                s.rows for b in self._buckets for s in self._store.segments(self.log(table, b))
-            )
-            for table in self._runner.physical.kernel.tables()
-        }
+        tables = self._runner.physical.kernel.tables()
+        return {table: sum(s.rows for s in self.segments(table=table)) for table in tables}
 
     @property
     def held(self) -> int:
         """How many tuples or windows it holds; of a bucket that has not worked yet, its rows."""
-        tables = self._runner.physical.kernel.tables()
         return sum(
-            self._held[bucket]
-            if bucket in self._held
-            else sum(s.rows for t in tables for s in self._store.segments(self.log(t, bucket)))
-            for bucket in self._buckets
+            self._held[b] if b in self._held else sum(s.rows for s in self.segments(b))
+            for b in self._buckets
         )
 
     @property
@@ -161,22 +160,14 @@ class StatefulBox:
         ended = context.ended is not None and context.ended >= first
         if not (moved or ticked or ended or self.pending is not None):
             return []
-        tables = self._runner.physical.kernel.tables()
-        return [
-            bucket
-            for bucket in self._buckets
-            if any(self._store.segments(self.log(table, bucket)) for table in tables)
-        ]
+        return [bucket for bucket in self._buckets if self.segments(bucket)]
 
     def _files(self) -> dict[int, dict[str, list[str]]]:
         tables = self._runner.physical.kernel.tables()
+        paths = self._store.path_of
         return {
             bucket: {
-                table: [
-                    str(self._store.path_of(s))
-                    for s in self._store.segments(self.log(table, bucket))
-                    if s.file
-                ]
+                table: [str(paths(s)) for s in self.segments(bucket, table) if s.file]
                 for table in tables
             }
             for bucket in self._buckets

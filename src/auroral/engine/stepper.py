@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -129,7 +129,7 @@ class Stepper:
         superbox = train.superbox
         files = train_files(self._store, train, self._cuts)
         if superbox.stateful:
-            change, letters = self._stateful[superbox.stateful].step(train, files)
+            change, letters = self._kernel(self._stateful[superbox.stateful], train, files)
         else:
             change, letters = self._plain(train, files)
         self._store.fault("computed")
@@ -146,6 +146,17 @@ class Stepper:
         self._plane.forget_before(done)
         for path in self._cuts.iterdir():
             path.unlink()
+
+    def _kernel(
+        self, box: StatefulBox, train: Train, files: Mapping[str, Sequence[TrainFile]]
+    ) -> tuple[Change, list[DeadLetter]]:
+        try:
+            return box.step(train, files)
+        except RunError:
+            self._blame_segments(
+                [*box.segments(), *(s for h in train.segments.values() for s in h)]
+            )
+            raise
 
     # ── boxes that remember nothing ──
 
@@ -173,7 +184,7 @@ class Stepper:
         try:
             result = self._runner.run(train.superbox, files, through_driver=through_driver)
         except RunError as error:
-            self._blame_segments(train)
+            self._blame_segments([s for held in train.segments.values() for s in held])
             if not through_driver or "maxResultSize" not in str(error):
                 raise
             result = self._runner.run(train.superbox, files, through_driver=False)
@@ -191,12 +202,11 @@ class Stepper:
         default = float(len(train.superbox.terminals))
         return size * self._yield.get(train.superbox.name, default)
 
-    def _blame_segments(self, train: Train) -> None:
+    def _blame_segments(self, segments: Iterable[Segment]) -> None:
         """A failed job may be a damaged segment's fault; then say which."""
-        for held in train.segments.values():
-            for segment in held:
-                if segment.file:
-                    verify(self._store.path_of(segment), segment, deep=True)
+        for segment in segments:
+            if segment.file:
+                verify(self._store.path_of(segment), segment, deep=True)
 
     # ── progress ──
 
