@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import auroral as au
+from auroral.io.files import FileSource
 from auroral.testing import Collector, ManualClock
 
 if TYPE_CHECKING:
@@ -108,3 +109,22 @@ def test_an_end_that_is_interrupted_is_carried_out_later(
     except Crash:
         run()
     assert sink.rows == [{"t": 0, "n": 45}]
+
+
+def test_nothing_is_taken_after_the_end(make_engine: MakeEngine, tmp_path: Path) -> None:
+    net = au.Network("over")
+    s = net.stream("s", "t bigint", progress=au.Ordered("t"))
+    counts = s.aggregate(au.Order("t"), au.Window(size=10), n="count(*)", name="counts")
+    net.output("counts", counts)
+    file = tmp_path / "s.csv"
+    file.write_text("t\n1\n2\n")
+    for more in ("", "30\n"):
+        with file.open("a") as opened:
+            opened.write(more)
+        source = FileSource("s", file, net.streams["s"].schema_)
+        with make_engine(net, bind=[source], state=tmp_path / "state") as engine:
+            engine.finish()
+            assert engine.stats()["streams"]["s"]["in"] == 2, "what comes after the end stays out"
+            with pytest.raises(au.UsageError, match="INPUT_ENDED"):
+                engine.enqueue("s", [(40,)])
+            assert rows(engine, "counts") == ([] if more else [(0, 2)])

@@ -121,7 +121,7 @@ def _work(
     """Let it run; False if it was stopped before the inputs ended."""
     if engine.ended:
         engine.finish()  # it may have been killed after the end was declared, before the last step
-        display.say("this run ended before; its outputs are complete")
+        display.say("this run ended before; what was added to its inputs since is not read")
         return True
     deadline = None if seconds is None else time.monotonic() + seconds
     while not engine.idle:

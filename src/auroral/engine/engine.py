@@ -243,8 +243,6 @@ class Engine:
         taken once: after a restart `position(stream)` tells which was the last.
         """
         self._require_running()
-        if self.ended:
-            raise UsageError("INPUT_ENDED", "the input was declared to have ended")
         batches = [rows]
         if isinstance(rows, DataFrame):
             batches = list(rows_of(rows, self._store.directory, whole=position is not None))

@@ -111,6 +111,8 @@ class Ingest:
         reader = self._reader(stream)
         chunk = reader.read(rows)
         with self._all_or_nothing():
+            if self.ended is not None:
+                raise UsageError("INPUT_ENDED", "the input was declared to have ended")
             if position is not None:
                 if self._store.manifest.source(stream) == json.loads(json.dumps(position)):
                     return 0
@@ -122,9 +124,14 @@ class Ingest:
         return int(chunk.tuples.num_rows)
 
     def feed(self, parts: Sequence[Part], positions: Mapping[str, Any]) -> int:
-        """Take what sources gave, with their positions; returns the accepted rows."""
+        """Take what sources gave, with their positions; returns the accepted rows.
+
+        After the end nothing is taken: no window would ever close over it.
+        """
         dead = [letter for part in parts for letter in part.chunk.dead]
         with self._all_or_nothing():
+            if self.ended is not None:
+                return 0
             base = self.next_moment
             fresh: list[Fresh] = self._sealed()
             count = sum(part.chunk.count for part in parts)
@@ -142,6 +149,8 @@ class Ingest:
     def tick(self) -> None:
         """Let the clock pass although nothing arrives: a moment of its own."""
         with self._all_or_nothing():
+            if self.ended is not None:
+                return
             fresh = self._sealed()
             moment = np.array([self.next_moment])
             self._clock.append((moment, np.array([self._now_us()])))

@@ -173,6 +173,8 @@ class Loop:
 
     def _pull(self) -> bool:
         """Take the next rows of the sources; False if there were none."""
+        if self._ingest.ended is not None:
+            self.exhausted = True
         if self._sources is None or self.exhausted:
             return False
         parts = self._sources.next(min(self._train, _MOST_ROWS))

@@ -46,6 +46,8 @@ class ProgressPlane:
         self.clock = LowWater.of(_steps(saved.get(CLOCK, [])))
         self.ended: int | None = None
         self._known: dict[str, ArcProgress] | None = None
+        self._feeding: dict[str, ArcProgress] | None = None
+        self._feeders = _feeders(checked)
 
     @property
     def uses_clock(self) -> bool:
@@ -69,11 +71,11 @@ class ProgressPlane:
 
     def advance(self, stream: str, tuples: pa.Table, punctuations: Punctuations) -> None:
         """Fold tuples of a stream in."""
-        self._known = None
+        self._known = self._feeding = None
         moments = tuples["_seq"].to_numpy()
         if stream in self._numbered:
             mark = self._numbered[stream]
-            before = 0 if mark.latest is None else int(mark.latest)
+            before = int(mark.values[-1]) if len(mark.values) else 0
             counts = before + 1 + np.arange(len(moments), dtype=np.int64)
             self._numbered[stream] = mark.then(moments, counts)
         declared = self._checked.network.streams[stream].progress
@@ -91,7 +93,7 @@ class ProgressPlane:
 
     def tick(self, moments: Any, times_us: Any) -> None:
         """Let the clock pass."""
-        self._known = None
+        self._known = self._feeding = None
         self.clock = self.clock.then(moments, times_us)
         for name, progress in self._streams.items():
             if progress.heartbeat_lag is not None:
@@ -101,14 +103,14 @@ class ProgressPlane:
 
     def end(self, moment: int) -> None:
         """Every stream has ended."""
-        self._known = None
+        self._known = self._feeding = None
         self.ended = moment
         self._streams = {name: p.end(moment) for name, p in self._streams.items()}
         self._numbered = {name: mark.end(moment) for name, mark in self._numbered.items()}
 
     def forget_before(self, moment: int) -> None:
         """Drop steps that nothing can see any more."""
-        self._known = None
+        self._known = self._feeding = None
         self._streams = {name: p.since(moment - 1) for name, p in self._streams.items()}
         self._numbered = {name: mark.since(moment - 1) for name, mark in self._numbered.items()}
         self.clock = self.clock.since(moment - 1)
@@ -116,22 +118,25 @@ class ProgressPlane:
     def arcs(self) -> dict[str, ArcProgress]:
         """The marks of every arc."""
         if self._known is None:
-            self._known = self._carried()
+            self._known = self._carried(self._checked.order)
         return self._known
 
     def relied_on(self, box: str) -> tuple[Mark | JointLowWater, ...]:
         """For each input of a stateful box, the mark by which it judges tuples."""
-        marks = self._checked.network.boxes[box].relies_on(self._inputs(box, self.arcs()))
+        if self._feeding is None:
+            # Marks that only show in statistics would cost every step, per group.
+            self._feeding = self._carried(self._feeders)
+        marks = self._checked.network.boxes[box].relies_on(self._inputs(box, self._feeding))
         return tuple(mark if self.ended is None else mark.end(self.ended) for mark in marks)
 
-    def _carried(self) -> dict[str, ArcProgress]:
+    def _carried(self, boxes: Sequence[str]) -> dict[str, ArcProgress]:
         found: dict[str, ArcProgress] = {name: {} for name in self._checked.network.streams}
         for name, progress in self._streams.items():
             declared = self._checked.network.streams[name].progress
             assert declared is not None
             on = self._checked.arcs[name].schema.field(declared.on).name
             found[name] = {on: progress.current()}
-        for name in self._checked.order:
+        for name in boxes:
             box = self._checked.network.boxes[name]
             if not box.executable:
                 continue
@@ -173,6 +178,18 @@ class ProgressPlane:
         declared = self._checked.network.streams[stream].progress
         assert declared is not None
         return self._checked.arcs[stream].schema.field(declared.on).type
+
+
+def _feeders(checked: CheckedNetwork) -> list[str]:
+    """The boxes before some stateful box, in flow order."""
+    needed: set[str] = set()
+    stack = [name for name in checked.order if checked.network.boxes[name].stateful]
+    while stack:
+        for arc in checked.inputs_of(stack.pop()):
+            if arc.producer in checked.network.boxes and arc.producer not in needed:
+                needed.add(arc.producer)
+                stack.append(arc.producer)
+    return [name for name in checked.order if name in needed]
 
 
 CLOCK = "clock#"

@@ -204,7 +204,7 @@ class StatefulBox:
                     _add(result.counts, (self.name, "late"), count)
                 _add(result.counts, (self.name, f"late: {reason}"), count)
             result.letters += [
-                DeadLetter(self.name, "window function", None, reason, self._named(row))
+                DeadLetter(self.name, "python function", None, reason, self._named(row))
                 for reason, row in note["dead"]
             ]
         if main is not None and main.num_rows:
