@@ -1,6 +1,6 @@
 """Queries Q1–Q9 of the paper on out-of-order processing, and the streams they are about.
 
-As printed, but for misprints: `M1.destIP and M2.srcIP` is an equality, SYN is text, and the
+As printed, but for misprints: `M1.destIP and M2.srcIP` is an equality, and the
 band n of Q7 is a number.
 """
 
@@ -33,7 +33,7 @@ PRINTED = {
         FROM S0 [WA ts, RANGE 2 min],
         S1 [WA ts, RANGE 2 min]
         WHERE S0.destIP = S1.srcIP AND S0.destPort = S1.srcPort
-        AND S0.flag = 'SYN' and S1.flag = 'SYN_ACK'
+        AND S0.flag = SYN and S1.flag = SYN_ACK
         AND S0.ts < S1.ts
         GROUP BY S0.ts, S1.ts;
     """,

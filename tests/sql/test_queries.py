@@ -44,8 +44,8 @@ EXPECTED: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "Q3": (
         "ts bigint, right_ts bigint, column_3 bigint",
         [
-            {"box": "filter", "input": "S0", "where": "flag = 'SYN'"},
-            {"box": "filter", "input": "S1", "where": "flag = 'SYN_ACK'"},
+            {"box": "filter", "input": "S0", "where": "flag = ('SYN')"},
+            {"box": "filter", "input": "S1", "where": "flag = ('SYN_ACK')"},
             {"box": "join", "inputs": ["q#1", "q#2"], **ON_TS, "range": [120, 120],
              "on": "left.destIP = right.srcIP AND left.destPort = right.srcPort"
                    " AND left.ts < right.ts"

@@ -67,7 +67,7 @@ def resolve(
     >>> resolve(Piece(text, 0, len(text)), sides, lambda s, f: f"{'lr'[s]}.{f}").text
     'l.ts <= r.ts + r.len'
     """
-    extra = extra or {}
+    extra = {**_constants(piece.tree, sides), **(extra or {})}
     found = list(_references(piece, sides, extra))
     text, at = "", 0
     for reference in found:
@@ -95,6 +95,29 @@ def resolve(
             "cannot tell which of these words are fields", hint="write S.x for a field x of S"
         )
     return Resolved(piece, text, tuple(r for r in found if r.side >= 0))
+
+
+def _constants(tree: Node, sides: Sequence[Side]) -> dict[str, str]:
+    """Bare words in capitals that are compared with text: `flag = SYN`, as the papers write."""
+    found: dict[str, str] = {}
+    for node in walk(tree):
+        if isinstance(node, Call) and node.name in ("=", "<>") and len(node.args) == 2:
+            for word, other in (node.args, node.args[::-1]):
+                if isinstance(word, Name) and word.name.isupper() and _is_text(other, sides):
+                    found[word.name.lower()] = f"'{word.name}'"
+    fields = {field.name.lower() for side in sides for field in side.schema}
+    return {word: text for word, text in found.items() if word not in fields}
+
+
+def _is_text(node: Node, sides: Sequence[Side]) -> bool:
+    """Whether a node is a string field."""
+    if isinstance(node, Member) and isinstance(node.base, Name):
+        side = _named(node.base.name, sides)
+        schemas = [] if side is None else [sides[side].schema]
+    else:
+        schemas = [side.schema for side in sides] if isinstance(node, Name) else []
+    name = node.name if isinstance(node, Member | Name) else ""
+    return any(name in s and s.field(name).type.name == "string" for s in schemas)
 
 
 def _reads_as(text: str, meant: Node) -> bool:
