@@ -76,6 +76,7 @@ def test_type(text: str, type: str) -> None:
         ("sum(nosuch(i))", "UNKNOWN_FUNCTION"),
         ("nosuch(sum(i))", "UNKNOWN_FUNCTION"),
         ("aveg(i)", "UNKNOWN_FUNCTION"),
+        ("coutn(*)", "UNKNOWN_FUNCTION"),
         ("hll_sketch_agg(i)", "UNKNOWN_FUNCTION"),
         ("max(NULL)", "UNTYPED_NULL"),
         ("sum(i", "SYNTAX_ERROR"),

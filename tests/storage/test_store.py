@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,8 @@ def test_only_long_runs_of_small_segments_are_merged() -> None:
     assert runs_to_merge(small[:-1]) == []
     assert runs_to_merge([*small[:10], large, *small[10:]]) == []
     assert runs_to_merge([large, *small]) == [small]
+    grown = replace(small[0], rows=FAN_IN * FAN_IN)
+    assert runs_to_merge([grown, *small[1:]]) == [], "what was merged is not merged with new ones"
 
 
 def test_a_damaged_segment_is_named(tmp_path: Path) -> None:

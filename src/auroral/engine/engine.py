@@ -31,7 +31,7 @@ from auroral.engine.wiring import (
     output_arcs,
     register_consumers,
 )
-from auroral.errors import AuroralError, UsageError
+from auroral.errors import AuroralError, UsageError, closest, known
 from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
 from auroral.network.network import Network
@@ -87,6 +87,13 @@ class Engine:
         self._reuse_plans = reuse_plans
         self._background = background
         self._tables = tables or {}
+        for name in self._tables:
+            if name not in network.tables:
+                raise UsageError(
+                    "UNKNOWN_TABLE",
+                    f"there is no table {name}; {known(network.tables)}",
+                    hint=closest(name, network.tables),
+                )
         self._now_us = now_us or (lambda: time.time_ns() // 1000)
         self._fault = fault
         self._started = False

@@ -316,7 +316,7 @@ class _Parser(Cursor):
             self.expect(")")
             return read_tail(self, Call(name, ()), start, ())
         if self.sees("*"):
-            raise star()
+            raise star(name)
         if self.sees(*_STATEMENTS) and self.peek(1).kind != "op" and name != "trim":
             raise subquery()
         if name in ("trim", "extract", "substr", "substring", "position", "overlay"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auroral.errors import NetworkError
+from auroral.errors import NetworkError, closest
 from auroral.network.types import Schema
 from auroral.sql.syntax import Call, Name, Node, walk
 
@@ -114,7 +114,14 @@ def subquery() -> NetworkError:
     )
 
 
-def star() -> NetworkError:
+def star(function: str | None = None) -> NetworkError:
+    """The refusal of `*`; in a function that is nearly `count` as a misspelling of it."""
+    if function is not None and closest(function, ("count",)):
+        return NetworkError(
+            "UNKNOWN_FUNCTION",
+            f"there is no {function} that takes *",
+            hint=closest(function, ("count",)),
+        )
     return NetworkError(
         "STAR",
         "expected a scalar expression, found *",

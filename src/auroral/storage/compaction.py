@@ -15,13 +15,17 @@ FAN_IN = 32
 
 
 def runs_to_merge(log: Sequence[Segment]) -> list[list[Segment]]:
-    """Runs of neighbouring small segments, each run to become one segment.
+    """Runs of neighbouring small segments of like size, each run to become one segment.
 
-    Merging waits for FAN_IN neighbours, so a tuple is rewritten O(log n) times at most.
+    Merging waits for FAN_IN neighbours of one order of size, so a tuple is rewritten O(log n)
+    times at most.
     """
     runs: list[list[Segment]] = []
     run: list[Segment] = []
     for segment in log:
+        if run and _order(run[-1]) != _order(segment):
+            runs.append(run)
+            run = []
         size = sum(s.bytes for s in run) + segment.bytes
         if segment.rows >= SMALL_ROWS or size > MAX_FILE_BYTES // 2 or segment.file is None:
             runs.append(run)
@@ -30,6 +34,11 @@ def runs_to_merge(log: Sequence[Segment]) -> list[list[Segment]]:
             run.append(segment)
     runs.append(run)
     return [run for run in runs if len(run) >= FAN_IN]
+
+
+def _order(segment: Segment) -> int:
+    """How often the rows of a segment may have been merged: the exponent of FAN_IN."""
+    return (max(segment.rows, 1).bit_length() - 1) // (FAN_IN.bit_length() - 1)
 
 
 def merged(tables: Sequence[pa.Table]) -> pa.Table:
