@@ -30,7 +30,7 @@ MISTAKES = [
     ("SELECT ▸R.* FROM S", "UNKNOWN_STREAM", "R"),
     ("SELECT ▸R.a FROM S", "UNKNOWN_STREAM", "there are S"),
     ("SELECT S.▸x FROM S", "UNKNOWN_FIELD", "a, b, ts"),
-    ("SELECT a FROM S WHERE b = ▸SYN", "UNKNOWN_FIELD", "'SYN'"),
+    ("SELECT a FROM S WHERE b = ▸Syn", "UNKNOWN_FIELD", "'Syn'"),
     ("SELECT a FROM S WHERE ▸a", "TYPE_MISMATCH", "boolean"),
     ("SELECT a FROM S WHERE a > 1 AND ▸a + 1 AND b = 'x'", "TYPE_MISMATCH", ""),
     ("SELECT a,\n  ▸a + length(a, 2) FROM S", "", "length"),
