@@ -23,15 +23,11 @@ class ReferenceDedup:
         """Of each remembered key, the value of the tuple that passed and its group."""
 
     def push(self, _port: int, arrived: Tuple) -> list[Emission]:
-        flaw = self._progress.flaw(arrived.row)
-        if flaw:
-            return [Emission("late", arrived, flaw)]
-        group, value = self._progress.group(arrived.row), self._progress.value(arrived.row)
         self._forget()
-        late = passes(self._progress.mark(group), value)
-        self._progress.take(value, group)
-        if late:
-            return [Emission("late", arrived, "late")]
+        reason = self._progress.arrive(arrived.row)
+        if reason:
+            return [Emission("late", arrived, reason)]
+        group, value = self._progress.group(arrived.row), self._progress.value(arrived.row)
         key = group_key(tuple(arrived.row[name] for name in self._keys))
         if key in self._passed:
             return [Emission(None, arrived, "duplicate")]

@@ -10,7 +10,6 @@ from auroral.boxes.join import Join, joined
 from auroral.boxes.predicate import sided
 from auroral.network.types import Schema
 from auroral.reference.band import Band
-from auroral.reference.marks import passes
 from auroral.reference.operator import Emission, Now, Operator, Row, Tuple
 from auroral.reference.order import OrderProgress
 from auroral.reference.windows import oldest
@@ -75,14 +74,10 @@ class ReferenceJoin:
 
     def push(self, port: int, arrived: Tuple) -> list[Emission]:
         progress = self._progress[port]
-        flaw = progress.flaw(arrived.row)
-        if flaw:
-            return [Emission(_PORTS[port], arrived, flaw)]
-        group, value = progress.group(arrived.row), progress.value(arrived.row)
-        mark = progress.mark(group)
-        progress.take(value, group)
-        if passes(mark, value):
-            return [Emission(_PORTS[port], arrived, "late")]
+        reason = progress.arrive(arrived.row)
+        if reason:
+            return [Emission(_PORTS[port], arrived, reason)]
+        value = progress.value(arrived.row)
         self._kept[port].append((value, arrived))
         near = [t for other, t in self._kept[1 - port] if self._near(port, value, other)]
         return self._pairing.pairs(port, arrived, near)

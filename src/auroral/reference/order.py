@@ -60,6 +60,16 @@ class OrderProgress:
         known += [joint.own for joint in self._promise.joint if self._helps(joint, group)]
         return max((mark for mark in known if mark is not None), default=None)
 
+    def arrive(self, row: Row) -> str | None:
+        """Let a tuple arrive; why it counts for nothing, if so."""
+        flaw = self.flaw(row)
+        if flaw:
+            return flaw
+        value, group = self.value(row), self.group(row)
+        late = passes(self.mark(group), value)
+        self.take(value, group)
+        return "late" if late else None
+
     def mark_of_all(self) -> Any:
         """Nothing of any group below it is taken any more, of those that never came either."""
         if self._ended:

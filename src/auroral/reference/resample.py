@@ -10,7 +10,7 @@ from typing import Any
 from auroral.boxes.resample import Resample
 from auroral.network.types import Schema
 from auroral.reference.band import Band
-from auroral.reference.marks import Group, passes
+from auroral.reference.marks import Group
 from auroral.reference.operator import Emission, Failed, FunctionFailedError, Now, Tuple
 from auroral.reference.order import OrderProgress
 from auroral.reference.windows import ascending, computation, oldest, shown
@@ -49,14 +49,10 @@ class ReferenceResample:
 
     def push(self, port: int, arrived: Tuple) -> list[Emission]:
         progress = self._progress[port]
-        flaw = progress.flaw(arrived.row)
-        if flaw:
-            return [Emission(_PORTS[port], arrived, flaw)]
+        reason = progress.arrive(arrived.row)
+        if reason:
+            return [Emission(_PORTS[port], arrived, reason)]
         group, value = progress.group(arrived.row), progress.value(arrived.row)
-        mark = progress.mark(group)
-        progress.take(value, group)
-        if passes(mark, value):
-            return [Emission(_PORTS[port], arrived, "late")]
         if port == LEFT:
             self._take_left(value, arrived)
         else:
