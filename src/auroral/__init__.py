@@ -3,13 +3,15 @@
 from typing import TYPE_CHECKING
 
 import auroral.boxes  # noqa: F401  (makes the boxes known)
-from auroral.boxes.function import function
 from auroral.boxes.order import Order
 from auroral.boxes.window import Window
 from auroral.continuous.expansion import query_schemas
 from auroral.errors import AuroralError, NetworkError, RunError, StateError, UsageError
 from auroral.network import check
+from auroral.network.declarations import EngineOptions
+from auroral.network.function import function
 from auroral.network.network import Network
+from auroral.network.queries import Family, Query
 from auroral.network.types import Schema, Type
 from auroral.progress.declaration import Delayed, Ordered, Progress, Punctuated
 from auroral.qos.graphs import QoS
@@ -35,6 +37,8 @@ __all__ = [
     "AuroralError",
     "Delayed",
     "Engine",
+    "EngineOptions",
+    "Family",
     "Network",
     "NetworkError",
     "Order",
@@ -42,6 +46,7 @@ __all__ = [
     "Progress",
     "Punctuated",
     "QoS",
+    "Query",
     "RunError",
     "Schema",
     "StateError",

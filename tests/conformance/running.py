@@ -174,7 +174,7 @@ def require_same_letters(engine: Engine, reference: Reference) -> None:
 
 def require_same_marks(engine: Engine, reference: Reference) -> None:
     """Every arc promises what it should."""
-    for arc, marks in engine._plane.arcs().items():
+    for arc, marks in engine._works.plane.arcs().items():
         promises = reference.promises(arc)
         assert set(marks) == set(promises), arc
         for attribute, mark in marks.items():

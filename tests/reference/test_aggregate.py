@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from auroral import Delayed, Order, Ordered, Punctuated, Window
-from auroral.boxes.function import Function
+from auroral.network.function import Function
 from auroral.reference import Reference
 from auroral.testing import punctuation
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from auroral import Network, Order, Punctuated, Window
-from auroral.boxes.function import Function
+from auroral.network.function import Function
 from auroral.reference import Reference
 from auroral.testing import Results, punctuation, run
 

@@ -20,6 +20,7 @@ LAYERS = (
     ("continuous",),
     ("scheduling",),
     ("storage", "io", "reference", "kernels"),
+    ("eddy",),
     ("spark",),
     ("engine",),
     ("testing", "bench"),

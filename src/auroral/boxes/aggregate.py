@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from auroral.boxes.computed import computed_fields, computed_reads, require_some
-from auroral.boxes.function import Computed
 from auroral.boxes.order import TUPLE_NUMBER, Order
 from auroral.boxes.predicate import predicate
 from auroral.boxes.window import Length, Window, in_marks, is_predicate, require_length
 from auroral.errors import NetworkError
 from auroral.network.box import OneInput, Scope, register
+from auroral.network.function import Computed
 from auroral.network.types import Field, Schema, Type
 from auroral.progress.lowwater import JointLowWater, Mark
 from auroral.progress.propagation import ArcProgress, relied_on, windowed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from auroral.boxes.function import Function
 from auroral.errors import NetworkError
 from auroral.network.box import Scope, at_key
+from auroral.network.function import Function
 from auroral.network.types import Field, Schema
 from auroral.sql.aggregates import analyze_aggregate
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import StrictStr
 
-from auroral.boxes.function import Computed, Function
 from auroral.boxes.predicate import expression
 from auroral.errors import NetworkError
 from auroral.network.box import OneInput, Scope, at_key, register
+from auroral.network.function import Computed, Function
 from auroral.network.types import Field, Schema
 from auroral.progress.propagation import ArcProgress, joint_of, renamed
 from auroral.sql.parser import parse

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from auroral.boxes.computed import computed_fields, computed_reads, require_some
-from auroral.boxes.function import Computed
 from auroral.boxes.join import require_comparable
 from auroral.boxes.order import Order
 from auroral.boxes.window import Length, in_marks, require_length
 from auroral.network.box import ManyInputs, Scope, register, require_inputs
+from auroral.network.function import Computed
 from auroral.network.types import Schema
 from auroral.progress.lowwater import JointLowWater, Mark
 from auroral.progress.propagation import ArcProgress, relied_on, resampled

@@ -24,6 +24,14 @@ def bench(
         list[str] | None,
         typer.Option("--only", metavar="PART", help="run this part of it; may be repeated"),
     ] = None,
+    peers: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--peers",
+            metavar="PYTHON",
+            help="an interpreter that has Flink, Bytewax or Pathway (cacq); may be repeated",
+        ),
+    ] = None,
 ) -> None:
     """Run a benchmark and print its table."""
     if name not in BENCHMARKS:
@@ -32,5 +40,6 @@ def bench(
             f"there is no benchmark {name}; there are {', '.join(BENCHMARKS)}",
             hint=closest(name, BENCHMARKS),
         )
-    report = BENCHMARKS[name](quick=quick, plots=plots, only=only or ())
+    given = {"peers": peers} if peers else {}
+    report = BENCHMARKS[name](quick=quick, plots=plots, only=only or (), **given)
     typer.echo(json.dumps(report.data(), indent=2) if as_json else report.text())

@@ -12,7 +12,6 @@ import typer
 
 from auroral.cli.check import NetworkFile
 from auroral.cli.display import Display, summary
-from auroral.continuous.expansion import expanded
 from auroral.engine import Engine
 from auroral.engine.wiring import declared_source
 from auroral.errors import UsageError, closest, known
@@ -59,7 +58,7 @@ def run(
 ) -> None:
     """Run a network until its inputs end, or until Ctrl-C."""
     network = Network.load(file)
-    checked = expanded(network).check()
+    checked = network.check()
     given = _pairs(inputs, "--input", "stream", network.streams)
     live = [name for name, s in network.streams.items() if s.source and name not in given]
     if not given and not live:
@@ -159,20 +158,28 @@ def _bind_sinks(
 ) -> dict[str, str]:
     """Give outputs their sinks; with no `--output` at all, those without one go to the console."""
     network = checked.network
-    arcs = {name: output.from_ for name, output in network.outputs.items()}
-    names = {name: name for name in checked.arcs if "#" not in name} | arcs
+    schemas = {name: arc.schema for name, arc in checked.arcs.items()} | dict(checked.queries)
+    outputs_ = {name: output.from_ for name, output in network.outputs.items()}
+    queries = {name: name for name in network.queries if kept(network, name)}
+    names = {name: name for name in checked.arcs} | queries | outputs_
     given = _pairs(outputs, "--output", "output", names)
     targets = dict(given)
     for name, path in given.items():
         spec = {"path": path, "durable": durable}
-        engine.bind_sink(name, open_sink(name, spec, checked.schema_of(names[name])))
-    for name, output in network.outputs.items():
+        engine.bind_sink(name, open_sink(name, spec, schemas[names[name]]))
+    for name in {**outputs_, **queries}:
+        output = network.outputs.get(name)
         if name in given:
             continue
-        if output.sink:
+        if output is not None and output.sink:
             targets[name] = str(output.sink.get("path", output.sink.get("format")))
         elif not given:
             spec = {"format": "console"}
-            engine.bind_sink(name, open_sink(name, spec, checked.schema_of(output.from_)))
+            engine.bind_sink(name, open_sink(name, spec, schemas[names[name]]))
             targets[name] = "console"
     return targets
+
+
+def kept(network: Network, query: str) -> bool:
+    """Whether a query has results to write, not only counts."""
+    return network.queries[query].results == "keep"

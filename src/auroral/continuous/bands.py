@@ -46,19 +46,19 @@ def find_band(
     progress: tuple[Sequence[str], Sequence[str]],
 ) -> tuple[Band, list[Resolved]] | None:
     """The band that the conditions put on attributes that progress, and what remains of them."""
-    bounds = [(c, list(_bounds(c, c.tree, schemas))) for c in conditions]
-    pairs = dict.fromkeys((b.left, b.right) for _, found in bounds for b in found)
+    said = [(c, list(bounds(c, c.tree, schemas))) for c in conditions]
+    pairs = dict.fromkeys((b.left, b.right) for _, found in said for b in found)
     for left, right in pairs:
         if left not in progress[0] or right not in progress[1]:
             continue
-        own = [b for _, found in bounds for b in found if (b.left, b.right) == (left, right)]
+        own = [b for _, found in said for b in found if (b.left, b.right) == (left, right)]
         before = [b.before for b in own if b.before is not None]
         after = [b.after for b in own if b.after is not None]
         if not before or not after:
             continue
         rest = [
             c
-            for c, found in bounds
+            for c, found in said
             if not found or not all(b.exact and (b.left, b.right) == (left, right) for b in found)
         ]
         return Band(left, right, max(min(before), 0), max(min(after), 0)), rest
@@ -78,10 +78,10 @@ def with_whole_division(condition: Resolved, schemas: tuple[Schema, Schema]) -> 
     return Resolved(condition.piece, text, condition.references)
 
 
-def _bounds(whole: Resolved, tree: Node, schemas: tuple[Schema, Schema]) -> Iterator[Bound]:
+def bounds(whole: Resolved, tree: Node, schemas: tuple[Schema, Schema]) -> Iterator[Bound]:
     """What a predicate says of the distance of a pair; nothing if any part of it says else."""
     if isinstance(tree, Call) and tree.name == "and":
-        found = [list(_bounds(whole, part, schemas)) for part in tree.args]
+        found = [list(bounds(whole, part, schemas)) for part in tree.args]
         yield from (bound for part in found for bound in part) if all(found) else ()
         return
     divided = _divided(tree, schemas, "div")

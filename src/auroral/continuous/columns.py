@@ -35,7 +35,8 @@ def columns(query: Query, flow: Flow) -> list[Column]:
     """The result's fields in the order written, `*` written out.
 
     A field is called by its alias or its own name; a name of another stream already taken
-    becomes `right_<name>`, and an expression without alias `column_<place>`.
+    becomes `right_<name>`, of a third `<stream>_<name>`; an expression without alias is
+    `column_<place>`.
     """
     found: list[Column] = []
     for item in query.items:
@@ -86,7 +87,7 @@ def _one(item: Item, flow: Flow, before: Sequence[Column]) -> Column:
     name = item.alias
     if name is None and field is not None:
         reference = resolved.references[0]
-        name = _free(reference.field, reference.side, before)
+        name = _free(reference.field, reference.side, flow, before)
     name = name or f"column_{len(before) + 1}"
     return Column(name, resolved.text, item.piece, field, resolved)
 
@@ -105,13 +106,14 @@ def _starred(item: Item, flow: Flow, before: Sequence[Column]) -> list[Column]:
     for side in wanted:
         for field in flow.sides[side].schema.names:
             arc_field = flow.names[side][field]
-            name = _free(field, side, found)
+            name = _free(field, side, flow, found)
             found.append(Column(name, quoted(arc_field), item.piece, arc_field))
     return found[len(before) :]
 
 
-def _free(name: str, side: int, before: Iterable[Column]) -> str:
+def _free(name: str, side: int, flow: Flow, before: Iterable[Column]) -> str:
     taken = {column.name.lower() for column in before}
+    prefix = _PREFIX[side] if side < len(_PREFIX) else flow.sides[side].name or f"s{side}"
     while name.lower() in taken:
-        name = f"{_PREFIX[side]}_{name}"
+        name = f"{prefix}_{name}"
     return name

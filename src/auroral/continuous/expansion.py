@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from auroral.boxes import Number
 from auroral.boxes.order import Order
-from auroral.continuous.compiler import Compiled, compile_query
+from auroral.continuous.compiler import Compiled
+from auroral.continuous.members import members
+from auroral.continuous.progress import progressing
+from auroral.continuous.sharing import QueryReader
 from auroral.errors import NetworkError
-from auroral.network.box import LATE_PORTS, Resolver, Scope
+from auroral.network.box import Resolver, Scope
 from auroral.network.check import TypedArc, check, type_arcs, what_boxes_see
 from auroral.network.declarations import Output
 from auroral.network.network import Network
+from auroral.network.queries import Family, Query
 from auroral.network.types import Schema
-from auroral.progress.lowwater import LowWater
-from auroral.progress.propagation import ArcProgress
 
 
 def expanded(network: Network, resolver: Resolver | None = None) -> Network:
@@ -51,28 +53,43 @@ def query_schemas(
     network: Network, arcs: Mapping[str, TypedArc], order: Sequence[str], scope: Scope
 ) -> dict[str, Schema]:
     """The schemas of a network's queries; a mistake says which query, and where in its text."""
-    return {n: c.schema for n, c in _compiled(network, arcs, order, scope).items()}
+    reader = QueryReader(network, arcs, order, scope)
+    return {name: reader.schema(name, query) for name, query in network.queries.items()}
 
 
 def _compiled(
     network: Network, arcs: Mapping[str, TypedArc], order: Sequence[str], scope: Scope
 ) -> dict[str, Compiled]:
-    schemas = {name: arc.schema for name, arc in arcs.items()}
-    progress = progressing(network, arcs, order)
+    reader = QueryReader(network, arcs, order, scope)
     found: dict[str, Compiled] = {}
-    for name, sql in network.queries.items():
-        try:
-            found[name] = compile_query(
-                name, sql, schemas, progress, scope=scope, streams=network.streams
-            )
-        except NetworkError as error:
-            raise network.locate(error, "queries", name) from None
+    for name, query in network.queries.items():
+        if isinstance(query, Family):
+            for member, sql in members(name, query, network.directory):
+                found[member] = reader.compiled(member, Query(sql))
+        else:
+            found[name] = reader.compiled(name, query)
     return found
+
+
+def _with_boxes(network: Network) -> Network:
+    """A network with those of its queries that boxes can answer."""
+    arcs, order = type_arcs(network, network.boxes)
+    reader = QueryReader(network, arcs, order, what_boxes_see(network, None))
+    kept = copy.copy(network)
+    kept.queries = {}
+    for name, query in network.queries.items():
+        with suppress(NetworkError):
+            if not isinstance(query, Family):
+                reader.compiled(name, query)
+                kept.queries[name] = query
+    gone = set(network.queries) - set(kept.queries)
+    kept.outputs = {n: output for n, output in network.outputs.items() if output.from_ not in gone}
+    return kept
 
 
 def endless(network: Network) -> list[str]:
     """What waits for progress that nobody declares, in words."""
-    plain = expanded(network)
+    plain = expanded(_with_boxes(network))
     arcs, order = type_arcs(plain, plain.boxes)
     found = progressing(plain, arcs, order)
     notes = []
@@ -88,30 +105,6 @@ def endless(network: Network) -> list[str]:
                     " what it holds comes out at the end (declare progress, or give slack)"
                 )
     return notes
-
-
-def progressing(
-    network: Network, arcs: Mapping[str, TypedArc], order: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
-    """The fields on which each arc makes progress."""
-    found: dict[str, ArcProgress] = {}
-    for name, stream in network.streams.items():
-        declared = stream.progress
-        found[name] = {stream.schema_.field(declared.on).name: LowWater()} if declared else {}
-    tables = {name: table.schema_ for name, table in network.tables.items()}
-    for name in order:
-        box = network.boxes[name]
-        schemas = [arcs[arc].schema if arc in arcs else tables[arc] for arc in box.sources()]
-        try:
-            made = box.progress([found.get(arc, {}) for arc in box.sources()], schemas)
-        except NotImplementedError:
-            made = {}
-        if isinstance(box, Number):
-            made = {**made, box.as_: LowWater()}
-        for arc in arcs.values():
-            if arc.producer == name:
-                found[arc.name] = {} if arc.port in LATE_PORTS else made
-    return {arc: tuple(marks) for arc, marks in found.items()}
 
 
 def _reading(arc: str, output: Output | None = None) -> Output:

@@ -12,7 +12,7 @@ import copy
 from auroral.boxes import BSort, Join, Union
 from auroral.boxes.join import joined
 from auroral.boxes.order import Order
-from auroral.continuous.expansion import progressing
+from auroral.continuous.progress import progressing
 from auroral.network.box import Box
 from auroral.network.check import type_arcs
 from auroral.network.network import Network

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from auroral.boxes.eddy import Eddy
 from auroral.continuous.expansion import expanded
 from auroral.continuous.in_order import in_order
+from auroral.continuous.sharing import python_functions
+from auroral.engine.eddy import EddyBox
 from auroral.engine.plane import ProgressPlane
+from auroral.engine.queries import Queries, eddy_name
 from auroral.engine.stateful import StatefulBox
 from auroral.engine.tables import snapshot
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
+from auroral.network.queries import Query
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.analysis import spark_resolver
 from auroral.spark.physical import Given
@@ -23,10 +29,21 @@ from auroral.spark.stateful_runner import StatefulRunner
 from auroral.storage import Store
 
 
-def running(network: Network, resolver: Resolver | None = None) -> Network:
-    """The network of boxes alone that runs: queries compiled, order enforced if wanted."""
-    plain = expanded(network, resolver)
-    return in_order(plain) if plain.engine.order == "enforce" else plain
+def running(
+    network: Network,
+    resolver: Resolver | None = None,
+    boxed: Mapping[str, Query] | None = None,
+    eddies: Sequence[tuple[str, ...]] = (),
+) -> Network:
+    """The network of boxes alone that runs: eddies, other queries compiled, order if wanted."""
+    own = copy.copy(network)
+    own.queries = dict(network.queries if boxed is None else boxed)
+    shared = set(network.queries) - set(own.queries)
+    own.outputs = {n: out for n, out in network.outputs.items() if out.from_ not in shared}
+    plain = expanded(own, resolver)
+    plain = in_order(plain) if plain.engine.order == "enforce" else plain
+    plain.boxes = plain.boxes | {eddy_name(arcs): Eddy(inputs=arcs) for arcs in eddies}
+    return plain
 
 
 def stateful_runner(
@@ -53,6 +70,7 @@ def stateful_runner(
         checked.network.directory,
         checked.network.engine.flush,
         spark_resolver(session),
+        python_functions(checked.network),
     )
     return StatefulRunner(
         session,
@@ -75,6 +93,7 @@ def stateful_boxes(
     slots: Path,
     *,
     tables: Mapping[str, Any],
+    queries: Queries,
     reuse_plans: bool | None,
 ) -> dict[str, StatefulBox]:
     """The stateful boxes of a network, by name."""
@@ -93,11 +112,16 @@ def stateful_boxes(
             progressing=store.progressing,
             reuse_plans=reuse_plans,
         )
+        box = checked.network.boxes[name]
+        if isinstance(box, Eddy):
+            policy = checked.network.engine.routing
+            found[name] = EddyBox(store, plane, runner, box, queries, policy)
+            continue
         paths = {
             port: snapshot(checked.network, table, store.directory, tables)
             for port, table in _tables(checked, name).items()
         }
-        box, fields = checked.network.boxes[name], checked.arcs[name].schema.names
+        fields = checked.arcs[name].schema.names
         found[name] = StatefulBox(store, plane, runner, box, fields, paths)
     return found
 

@@ -8,7 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from auroral.eddy.entry import Entry
+from auroral.engine.queries import HELD, Queries
+from auroral.engine.registering import family_of
 from auroral.engine.train import cut
+from auroral.engine.views import View
 from auroral.errors import AuroralError, RunError, StateError, UsageError, closest, known
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.network.check import CheckedNetwork
@@ -17,6 +21,9 @@ from auroral.spark.plan import in_order
 from auroral.storage import Change, Segment, Store
 
 _MOST_WAITING = 64
+OUTPUT = "output "
+ALL = "every query"
+"""The reader that takes the results of all queries of a log together."""
 
 
 class Outputs:
@@ -29,10 +36,18 @@ class Outputs:
         arcs: Mapping[str, str],
         now_us: Callable[[], int],
         emitted_before: Callable[[str], int],
+        queries: Queries,
     ):
         self._store = store
-        self._arcs = dict(arcs)
-        self._schemas = {name: checked.schema_of(arc).arrow() for name, arc in arcs.items()}
+        self._queries = queries
+        self._sources = dict(arcs)
+        """What each output delivers: an arc, or a query."""
+        self._whole = {
+            arc: View(arc, checked.schema_of(arc).arrow(), 0, lambda table: table)
+            for arc in arcs.values()
+            if arc in checked.arcs
+        }
+        self._asked = 0
         self._sinks: dict[str, Sink] = {}
         self._now_us = now_us
         self._emitted_before = emitted_before
@@ -55,102 +70,144 @@ class Outputs:
         sink.open(None if saved is None else saved["at"])
         self._sinks[output] = sink
 
+    def take_over(self, before: Outputs) -> None:
+        """Go on with the sinks of outputs as they were before boxes came or went."""
+        self._sinks = before._sinks
+        self.lag_s = before.lag_s
+
     def deliver(self) -> int:
         """Hand everything new to the sinks; returns the number of tuples."""
         delivered = 0
         for output, sink in self._sinks.items():
-            arc = self._arcs[output]
-            for sealed, table in self._batches(output):
-                change = Change(heads={(arc, consumer(output)): sealed})
+            view = self._view(output)
+            for sealed, table in self._batches(view, consumer(output)):
+                change = Change(heads={(view.log, consumer(output)): sealed})
                 if table.num_rows:
-                    position = self._written(output, sink, table)
+                    position = self._written(output, sink, table, view)
                     change.sinks = {output: {"to": _target(sink), "at": position}}
                     change.counts = {(output, "out"): table.num_rows}
                     delivered += table.num_rows
                 self._store.commit(change)
+                self._release(view.log)
         return delivered
 
     def dequeue(self, output: str, limit: int | None = None) -> pa.Table:
         """What came since the last call; whole steps, so perhaps some more than `limit`."""
-        self.require(output)
+        view = self._view(output)
         if output in self._sinks:
             raise UsageError("HAS_SINK", f"the output {output} is delivered to its sink already")
+        return self._taken(output, view, consumer(output), limit)
+
+    def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
+        """The results of many queries since the last call, each tuple once."""
+        view, of_all = self._queries.catalogue.together(name, self._taken_by)
+        return self._taken(name or "*", view, ALL if of_all else consumer(str(name)), limit)
+
+    def _taken_by(self, entry: Entry) -> int:
+        """The moment before which a query, or the outputs that read it, have taken everything."""
+        name = family_of(entry.name)
+        readers = [output for output, source in self._sources.items() if source == name] or [name]
+        return min(self._store.head(entry.log, consumer(reader)) for reader in readers)
+
+    def _taken(self, name: str, view: View, reader: str, limit: int | None) -> pa.Table:
         parts: list[pa.Table] = []
         head: int | None = None
-        for sealed, table in self._batches(output):
+        for sealed, table in self._batches(view, reader):
             parts.append(table)
             head = sealed
             if limit is not None and sum(p.num_rows for p in parts) >= limit:
                 break
-        schema = self._schemas[output]
-        visible = [_visible(part).cast(schema) for part in parts if part.num_rows]
-        table = pa.concat_tables(visible) if visible else schema.empty_table()
+        visible = [_visible(part).cast(view.schema) for part in parts if part.num_rows]
+        table = pa.concat_tables(visible) if visible else view.schema.empty_table()
         if head is not None:
-            key = (self._arcs[output], consumer(output))
-            counts = {(output, "out"): table.num_rows}
-            self._store.commit(Change(heads={key: head}, counts=counts))
-        self._note_lag(output, parts)
+            counts = {(name, "out"): table.num_rows}
+            self._store.commit(Change(heads={(view.log, reader): head}, counts=counts))
+            self._release(view.log)
+        self._note_lag(name, parts)
         return table
 
     def compact(self) -> None:
         """Merge small segments of outputs that nobody has read for a while."""
-        for arc in set(self._arcs.values()):
+        for arc in self._whole:
             if len(self._store.segments(arc)) > _MOST_WAITING:
                 self._store.compact(arc)
 
+    def _release(self, log: str) -> None:
+        """Let go of results of queries once everybody has them; not at every call, it counts."""
+        self._asked += 1
+        entries = self._queries.catalogue.reading(log)
+        if not entries or self._asked % (1 + len(entries) // 64):
+            return
+        everyone = self._store.head(log, ALL)
+        least = min(max(self._taken_by(entry), everyone, entry.since) for entry in entries)
+        if least > self._store.head(log, HELD):
+            self._store.commit(Change(heads={(log, HELD): least}))
+
     def waiting(self, output: str) -> int:
-        """Tuples not delivered yet."""
-        arc = self._arcs[output]
-        return self._store.rows_since(arc, self._store.head(arc, consumer(output)))
+        """Tuples not delivered yet; of a query, those in whose log they would be found."""
+        view = self._view(output)
+        return self._store.rows_since(view.log, self._head(view, consumer(output)))
 
     @property
     def delivered(self) -> bool:
         """Whether every sink has got everything."""
-        arcs = [(self._arcs[output], consumer(output)) for output in self._sinks]
-        return not any(self._store.segments(a, self._store.head(a, c)) for a, c in arcs)
+        views = [(self._view(output), consumer(output)) for output in self._sinks]
+        return not any(self._store.segments(v.log, self._head(v, c)) for v, c in views)
 
     def require(self, output: str) -> None:
-        if output not in self._arcs:
+        """Refuse what is no output."""
+        self._view(output)
+
+    def _view(self, output: str) -> View:
+        """What there is to read under a name."""
+        source = self._sources.get(output, output)
+        view = self._whole.get(source) or self._queries.catalogue.view(source)
+        if view is None:
+            names = list(dict.fromkeys([*self._sources, *self._queries.catalogue.names()]))
             raise UsageError(
                 "UNKNOWN_OUTPUT",
-                f"there is no output {output}; {known(self._arcs)}",
-                hint=closest(output, self._arcs),
+                f"there is no output {output}; {known(names)}",
+                hint=closest(output, names),
             )
+        return view
+
+    def _head(self, view: View, reader: str) -> int:
+        """The first moment of which a reader has not everything."""
+        return max(self._store.head(view.log, reader), self._store.head(view.log, ALL), view.since)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self._arcs)
+        return tuple(dict.fromkeys([*self._sources, *self._sinks]))
 
     def close(self) -> None:
         for sink in self._sinks.values():
             sink.close()
 
-    def _batches(self, output: str) -> Iterator[tuple[int, pa.Table]]:
+    def _batches(self, view: View, reader: str) -> Iterator[tuple[int, pa.Table]]:
         """New tuples, step by step, with the moment before which they lie."""
-        arc = self._arcs[output]
-        head = self._store.head(arc, consumer(output))
-        complete = self._emitted_before(arc)
-        for sealed, group in _runs(self._store.segments(arc, head)):
+        head = self._head(view, reader)
+        complete = self._emitted_before(view.log)
+        for sealed, group in _runs(self._store.segments(view.log, head)):
             last = min(sealed, complete)
             if last <= head:
                 return
             # Compaction may have put what was delivered together with what was not.
-            tables = [cut(self._store.table(s), head, last) for s in group if s.file]
+            tables = [view.rows(cut(self._store.table(s), head, last)) for s in group if s.file]
             whole = pa.concat_tables(tables, promote_options="default") if tables else _NOTHING
             yield last, in_order(whole)
 
-    def _written(self, output: str, sink: Sink, table: pa.Table) -> Any:
+    def _written(self, output: str, sink: Sink, table: pa.Table, view: View) -> Any:
         try:
-            return sink.write(self._delivery(output, table))
+            return sink.write(self._delivery(output, table, view))
         except AuroralError as error:
             raise error.at(f"output {output}") from error
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             raise RunError("SINK_FAILED", reason, where=f"output {output}") from error
 
-    def _delivery(self, output: str, table: pa.Table) -> Delivery:
+    def _delivery(self, output: str, table: pa.Table, view: View) -> Delivery:
         self._note_lag(output, [table])
-        visible = _visible(table).cast(self._schemas[output])
+        visible = _visible(table).cast(view.schema)
         return Delivery(output, visible, _moment(table, 0), _moment(table, -1))
 
     def _note_lag(self, output: str, tables: list[pa.Table]) -> None:
@@ -180,7 +237,7 @@ def _runs(segments: Sequence[Segment]) -> Iterator[tuple[int, list[Segment]]]:
 
 def consumer(output: str) -> str:
     """The name of an output among the consumers of a log."""
-    return f"output {output}"
+    return f"{OUTPUT}{output}"
 
 
 def _target(sink: Sink) -> str:

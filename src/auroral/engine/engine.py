@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,32 +14,30 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from auroral.engine.assembly import running, stateful_boxes
 from auroral.engine.dead import DeadLetters
-from auroral.engine.delivery import Outputs
 from auroral.engine.ingest import Ingest
 from auroral.engine.loop import ALL_SOURCES, Loop
 from auroral.engine.plane import ProgressPlane
+from auroral.engine.queries import Queries
+from auroral.engine.registering import Registrar
 from auroral.engine.statistics import describe_entity, entities, statistics
-from auroral.engine.stepper import Stepper, slots_directory
 from auroral.engine.streaming import StreamReader, rows_of
 from auroral.engine.wiring import (
-    all_superboxes,
     declared_sinks,
     declared_sources,
+    forget_boxes,
     interleaved,
     is_sparks,
-    output_arcs,
-    register_consumers,
 )
+from auroral.engine.works import Settings, build, checked_network
 from auroral.errors import AuroralError, UsageError, closest, known
 from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
+from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.analysis import spark_resolver
 from auroral.spark.lowering import not_executable
-from auroral.spark.runner import Runner
 from auroral.spark.session import start_session, step_session
 from auroral.spark.streams import declared_stream
 from auroral.storage import Store
@@ -99,6 +98,7 @@ class Engine:
         self._started = False
         self._sources: list[Source] = []
         self._sinks: dict[str, Sink] = {}
+        self._modifying = threading.Lock()
 
     # ── life ──
 
@@ -111,11 +111,13 @@ class Engine:
         try:
             if self._store.durable:
                 # Before Spark starts: a wrong directory should be told at once.
-                self._store.bind_network({**self.network.document(), "sinks": self._bound()})
+                document = self.network.document()
+                document.pop("queries", None)  # they come and go
+                self._store.bind_network({**document, "sinks": self._bound()})
             self.spark = self._given_spark or start_session(self._master)
             self._step_session = step_session(self.spark)
-            resolver = spark_resolver(self._step_session)
-            self._checked = running(self.network, resolver).check(resolver)
+            self._resolver = spark_resolver(self._step_session)
+            self.network.check(self._resolver)
             self._open()
         except BaseException:
             self._store.close()
@@ -151,62 +153,94 @@ class Engine:
         store = self._store
         dead_path = self._dead_path or store.directory / "dead-letters.jsonl"
         self._dead = DeadLetters(dead_path, store)
-        self._plane = ProgressPlane(self._checked, store.manifest.progress())
-        store.progressing = {arc: list(marks) for arc, marks in self._plane.arcs().items()}
-        arcs = output_arcs(self._checked, self._sinks)
-        self._superboxes = all_superboxes(self._checked, arcs)
-        register_consumers(store, self._superboxes, arcs, self._plane.logs())
+        self._readers: list[StreamReader] = []
+        self._settings = Settings(
+            self.network,
+            self._step_session,
+            self._resolver,
+            self._tables,
+            self._sinks,
+            self._train,
+            self._driver_bytes,
+            self._reuse_plans,
+            self._now_us,
+        )
+        self._queries = Queries(store, self.network, Registrar(self.network, self._resolver))
+        checked = checked_network(self._settings, self._queries, self._queries.restore())
+        with_clock = ProgressPlane(checked).uses_clock
         self._ingest = Ingest(
-            self._checked,
+            checked,
             store,
             self._dead,
             self._now_us,
-            with_clock=self._plane.uses_clock,
+            with_clock=with_clock,
             arrival=self._clock == "arrival",
         )
-        if self._ingest.ended is not None:
-            self._plane.end(self._ingest.ended)
-        slots = slots_directory(store)
-        self._runner = Runner(
-            self._step_session, self._checked, slots, reuse_plans=self._reuse_plans
-        )
-        self._stateful = stateful_boxes(
-            self._step_session,
-            self._checked,
-            store,
-            self._plane,
-            self._superboxes,
-            slots,
-            tables=self._tables,
-            reuse_plans=self._reuse_plans,
-        )
-        self._stepper = Stepper(
-            self._checked,
-            store,
-            self._runner,
-            self._dead,
-            self._plane,
-            self._superboxes,
-            self._stateful,
-            train=self._train,
-            driver_bytes=self._driver_bytes,
-        )
-        emitted_before = self._stepper.emitted_before
-        self._outputs = Outputs(self._checked, store, arcs, self._now_us, emitted_before)
-        self._readers: list[StreamReader] = []
-        for name, sink in {**declared_sinks(self._checked), **self._sinks}.items():
-            self._outputs.bind(name, sink)
+        self._build(checked, 0)
         sources = [*self._sources, *declared_sources(self.network, self._sources)]
         self._endless = not all(source.finite for source in sources)
         self._loop = Loop(
             self._ingest,
-            self._stepper,
-            self._outputs,
+            self._works.stepper,
+            self._works.outputs,
             interleaved(sources, store.manifest.source(ALL_SOURCES)),
             train=self._train,
             background=self._background,
-            heartbeats=self._plane.uses_clock and self._clock == "wall",
+            heartbeats=with_clock and self._clock == "wall",
         )
+        self._modify(*self._queries.declared(), declared=True)
+        sinks = declared_sinks(self.network, self._works.checked, self._queries.catalogue.schema)
+        for name, sink in {**sinks, **self._sinks}.items():
+            self._works.outputs.bind(name, sink)
+
+    def _build(self, checked: CheckedNetwork, moment: int) -> None:
+        self._works = build(
+            self._settings,
+            self._store,
+            self._queries,
+            self._dead,
+            checked,
+            moment=moment,
+            ended=self._ingest.ended,
+        )
+
+    # ── queries come and go ──
+
+    def modify(self, *, add: Mapping[str, Any] | None = None, remove: Sequence[str] = ()) -> None:
+        """Add and remove continuous queries while data flow, all of them or none.
+
+        `add` maps names to SQL, `Query` or `Family`; to rows, for more members of a family that
+        is there. `remove` lists queries, families, or members as in `alerts[17]`. Queries see the
+        tuples that arrive after the call.
+        """
+        self._require_running()
+        with self._modifying:
+            self._modify(add or {}, [remove] if isinstance(remove, str) else remove)
+        self._loop.wake()
+
+    def _modify(
+        self, add: Mapping[str, Any], remove: Sequence[str], *, declared: bool = False
+    ) -> None:
+        wanted = self._queries.read(add, remove)
+        wanted.declared = frozenset(add) if declared else frozenset()
+        if not self._queries.is_structural(wanted):
+            self._queries.apply(wanted, self._ingest.at_moment)
+            return
+        with self._loop.busy, self._ingest.at_moment() as moment:
+            # Boxes change between trains: everything that has arrived is processed first.
+            self._loop.settle(moment)
+            self._queries.apply(wanted, self._ingest.at_moment, renew=False)
+            forget_boxes(self._store, wanted.unboxed)
+            eddies = self._queries.connect(moment)
+            before = self._works.outputs
+            self._build(checked_network(self._settings, self._queries, eddies), moment)
+            self._works.outputs.take_over(before)
+            self._loop.rewire(self._works.stepper, self._works.outputs)
+
+    def matches(self, query: str | None = None) -> pa.Table:
+        """How often each query matched, exactly once, and on how many tuples it failed."""
+        self._require_running()
+        return self._queries.catalogue.matches(query)
 
     def shutdown(self) -> dict[str, Any]:
         """Stop after the step under way; what is not processed stays for the next start.
@@ -222,7 +256,7 @@ class Engine:
         with contextlib.ExitStack() as stack:
             stack.callback(self._store.close)
             stack.callback(self._dead.close)
-            stack.callback(self._outputs.close)
+            stack.callback(self._works.outputs.close)
             stack.callback(self._ingest.close)
             if self._loop.failure is None:
                 stack.callback(self._ingest.seal)
@@ -274,8 +308,18 @@ class Engine:
     def dequeue(self, output: str, limit: int | None = None) -> pa.Table:
         """What came on an output since the last call, in order of emission."""
         self._require_running()
-        with self._store.lock:
-            return self._outputs.dequeue(output, limit)
+        with self._queries.lock, self._store.lock:
+            return self._works.outputs.dequeue(output, limit)
+
+    def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
+        """The results of many queries, each tuple once, with the list of its `queries`.
+
+        `name` is a stream with queries over it, a family or a query; it may be left out if there
+        is one stream.
+        """
+        self._require_running()
+        with self._queries.lock, self._store.lock:
+            return self._works.outputs.dequeue_all(name, limit)
 
     def drain(self, timeout_s: float | None = None) -> None:
         """Wait until everything that has been enqueued is processed and delivered."""
@@ -289,7 +333,7 @@ class Engine:
         self.drain()
         if not self.ended:
             with self._loop.busy:
-                self._plane.end(self._ingest.end())
+                self._works.plane.end(self._ingest.end())
             self._loop.wake()
         self.drain()
 
@@ -320,9 +364,16 @@ class Engine:
         self._sources.append(source)
 
     def bind_sink(self, output: str, sink: Sink) -> None:
-        """Deliver an output to a sink; before `start`."""
-        self._require_stopped()
-        self._sinks[output] = sink
+        """Deliver an output to a sink; before `start`, or a query at any time."""
+        if not self._started:
+            self._sinks[output] = sink
+            return
+        self._require_running()
+        if self._queries.catalogue.view(output) is None:
+            self._require_stopped()
+        with self._loop.busy:
+            self._works.outputs.bind(output, sink)
+        self._loop.wake()
 
     # ── looking ──
 
@@ -334,12 +385,13 @@ class Engine:
 
     def list_entities(self) -> dict[str, list[str]]:
         """The names of streams, boxes, outputs and the rest."""
-        return entities(self.network)
+        queries = self._queries.catalogue.names() if self._started else None
+        return entities(self.network, queries)
 
     def describe(self, name: str) -> dict[str, Any]:
         """What is known of one entity: its declaration, schema, counts and progress."""
         self._require_running()
-        return describe_entity(name, self._checked, self.stats())
+        return describe_entity(name, self._works.checked, self.stats())
 
     def stats(self) -> dict[str, Any]:
         """Tuples in and out, steps, times, queues, dead letters and progress."""
@@ -347,16 +399,7 @@ class Engine:
         return self._statistics()
 
     def _statistics(self) -> dict[str, Any]:
-        return statistics(
-            self._checked,
-            self._store,
-            self._stepper,
-            self._outputs,
-            self._plane,
-            self._superboxes,
-            self._stateful,
-            wall=self._clock == "wall",
-        )
+        return statistics(self._works, self._store, self._queries, wall=self._clock == "wall")
 
     @property
     def dead_letters(self) -> Path:
@@ -371,4 +414,6 @@ class Engine:
 
     def _require_stopped(self) -> None:
         if self._started:
-            raise UsageError("ALREADY_STARTED", "sources and sinks are bound before the start")
+            raise UsageError(
+                "ALREADY_STARTED", "sources and sinks of outputs are bound before the start"
+            )

@@ -7,8 +7,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from auroral.eddy.book import Book
 from auroral.engine.assembly import running, stateful_runner
 from auroral.engine.plane import ProgressPlane
+from auroral.engine.queries import eddy_name
+from auroral.engine.registering import Registrar
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox, superboxes
@@ -18,27 +21,43 @@ from auroral.spark.runner import Runner
 from auroral.spark.session import start_session, step_session
 from auroral.spark.slots import Slots
 
+_MOST_SHOWN = 20
+
 
 def explained(network: Network, master: str = "local[*]") -> str:
     """Superboxes, materialised arcs and the Spark plan of each superbox."""
     session = step_session(start_session(master))
     resolver = spark_resolver(session)
-    checked = running(network, resolver).check(resolver)
+    with tempfile.TemporaryDirectory() as directory:
+        entries, boxed = Registrar(network, resolver).read(network.queries)
+        book = Book(Path(directory))
+        for first, entry in enumerate(entries):
+            entry.first = 1 + sum(other.count for other in entries[:first])
+        book.add(entries)
+        eddies = book.flows()
+        described = [line for arcs in eddies for line in _eddy(book, arcs)]
+    checked = running(network, resolver, boxed, eddies).check(resolver)
     outputs = checked.network.outputs.values()
     arcs = [output.from_ for output in outputs if output.from_ in checked.arcs]
     later = checked.not_executable()
     lines = [f"network {network.name}"]
     for name, stream in network.streams.items():
         lines.append(f"  stream {name}: input log, {len(stream.schema_)} fields")
-    for name, sql in network.queries.items():
+    for name, query in list(network.queries.items())[:_MOST_SHOWN]:
         boxes = [box for box in checked.order if box.startswith(f"{name}#")]
-        lines.append(f"  query {name}: {' '.join(sql.split())}")
-        lines.append(f"    runs as {' → '.join(boxes)}")
+        lines.append(f"  query {name}: {' '.join(query.sql.split())}")
+        own = [entry for entry in entries if entry.name == name]
+        how = [eddy_name(arcs) for arcs in eddies if own and set(own[0].arcs) <= set(arcs)]
+        shared = f"shared in {', '.join(how)}" if how else f"runs as {' → '.join(boxes)}"
+        lines.append(f"    {shared}")
+    if len(network.queries) > _MOST_SHOWN:
+        lines.append(f"  and {len(network.queries) - _MOST_SHOWN} queries more")
+    lines += described
     if later:
         kinds = ", ".join(f"{name} ({box.kind})" for name, box in later.items())
         lines.append(f"  declared, not run by this version: {kinds}")
         return "\n".join(lines)
-    fused = superboxes(checked, arcs)
+    fused = superboxes(checked, [*arcs, *map(eddy_name, eddies)])
     idle = set(checked.network.boxes) - {box for superbox in fused for box in superbox.boxes}
     if idle:
         lines.append(f"  leading to no output, not run: {', '.join(sorted(idle))}")
@@ -48,6 +67,32 @@ def explained(network: Network, master: str = "local[*]") -> str:
             tree = _plan(session, checked, superbox, Path(directory))
             lines += [f"    {line}" for line in tree.replace(directory, "…").splitlines()]
     return "\n".join(lines)
+
+
+def _eddy(book: Book, arcs: tuple[str, ...]) -> list[str]:
+    """What the queries over some arcs share, and how many there are of each."""
+    version = book.version(arcs, 0)
+    lines = ["", f"eddy {eddy_name(arcs)}: {version.queries} queries in one pass"]
+    for name, snapshot in version.filters.items():
+        where = f"on {name}" if name in arcs else f"after {name}"
+        for operator in snapshot.operators:
+            kind = "Python predicate" if operator.costly else "grouped filter"
+            lines.append(f"  {kind} {where}: {operator.name}, {operator.predicates} predicates")
+        lines += [f"  {line}" for line in book.parts(name).described()]
+    for group in version.joins:
+        queries = sum(e.count for e in book.entries.values() if e.kind == group.name)
+        keys = ", ".join(
+            f"{arc}({'+'.join(group.keys(n))})" for n, arc in enumerate(group.shape.arcs)
+        )
+        windows = f"rows {group.rows}" if group.rows else "time"
+        lines.append(f"  join {group.name} over SteMs {keys}: {queries} queries, windows {windows}")
+    for aggregate in version.aggregates:
+        by = ", ".join(aggregate.shape.by) or "nothing"
+        lines.append(
+            f"  panes {aggregate.name} on {aggregate.shape.on} by {by}:"
+            f" {len(aggregate.windows)} queries share partial aggregates"
+        )
+    return lines
 
 
 def _plan(

@@ -195,6 +195,12 @@ class Ingest:
         with self._lock:
             return sum(h.tuples.num_rows for held in self._waiting.values() for h in held)
 
+    @contextmanager
+    def at_moment(self) -> Iterator[int]:
+        """The moment of the next arrival; nothing arrives meanwhile."""
+        with self._lock:
+            yield self.next_moment
+
     def close(self) -> None:
         if self._journal:
             self._journal.close()

@@ -137,6 +137,17 @@ class Loop:
         self.wake()
         return bool(fed or worked or delivered)
 
+    def settle(self, moment: int) -> None:
+        """Process everything before a moment; whoever calls this lets nothing arrive."""
+        with self.busy:
+            while self._stepper.done_before() < moment or not self._stepper.settled:
+                if not self.work():
+                    break
+
+    def rewire(self, stepper: Stepper, outputs: Outputs) -> None:
+        """Go on with other boxes; the caller holds `busy`."""
+        self._stepper, self._outputs = stepper, outputs
+
     # ── the threads ──
 
     def _guarded(self, target: object) -> None:

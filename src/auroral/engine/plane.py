@@ -38,10 +38,11 @@ class ProgressPlane:
         for name, stream in checked.network.streams.items():
             if stream.progress is not None:
                 self._streams[name] = _restore(_initial(stream), saved.get(name))
-        numbers = [box for box in checked.network.boxes.values() if isinstance(box, Number)]
+        boxes = checked.network.boxes.items()
+        self._numbers = {name: box.input for name, box in boxes if isinstance(box, Number)}
+        """Boxes that number the tuples of a stream, each from when it was there."""
         self._numbered = {
-            box.input: LowWater.of(_steps(saved.get(f"number of {box.input}", [])))
-            for box in numbers
+            name: LowWater.of(_steps(saved.get(f"number of {name}", []))) for name in self._numbers
         }
         self.clock = LowWater.of(_steps(saved.get(CLOCK, [])))
         self.ended: int | None = None
@@ -64,7 +65,7 @@ class ProgressPlane:
         """The columns `advance` wants of a stream's tuples; None if nothing depends on them."""
         declared = self._checked.network.streams[stream].progress
         if declared is None:
-            return ["_seq"] if stream in self._numbered else None
+            return ["_seq"] if stream in self._numbers.values() else None
         schema = self._checked.arcs[stream].schema
         fields = [schema.field(name).name for name in (declared.on, *declared.by)]
         return ["_seq", *dict.fromkeys(fields)]
@@ -73,11 +74,11 @@ class ProgressPlane:
         """Fold tuples of a stream in."""
         self._known = self._feeding = None
         moments = tuples["_seq"].to_numpy()
-        if stream in self._numbered:
-            mark = self._numbered[stream]
+        for name in [name for name, of in self._numbers.items() if of == stream]:
+            mark = self._numbered[name]
             before = int(mark.values[-1]) if len(mark.values) else 0
             counts = before + 1 + np.arange(len(moments), dtype=np.int64)
-            self._numbered[stream] = mark.then(moments, counts)
+            self._numbered[name] = mark.then(moments, counts)
         declared = self._checked.network.streams[stream].progress
         if declared is None:
             return
@@ -123,11 +124,23 @@ class ProgressPlane:
 
     def relied_on(self, box: str) -> tuple[Mark | JointLowWater, ...]:
         """For each input of a stateful box, the mark by which it judges tuples."""
+        marks = self._checked.network.boxes[box].relies_on(self._feeding_of(box))
+        return tuple(mark if self.ended is None else mark.end(self.ended) for mark in marks)
+
+    def inputs_of(self, box: str) -> dict[tuple[str, str], Mark]:
+        """All marks of the arcs that a stateful box reads, by arc and attribute."""
+        arcs = self._checked.network.boxes[box].sources()
+        return {
+            (arc, name): mark if self.ended is None else mark.end(self.ended)
+            for arc, marks in zip(arcs, self._feeding_of(box), strict=True)
+            for name, mark in marks.items()
+        }
+
+    def _feeding_of(self, box: str) -> list[ArcProgress]:
         if self._feeding is None:
             # Marks that only show in statistics would cost every step, per group.
             self._feeding = self._carried(self._feeders)
-        marks = self._checked.network.boxes[box].relies_on(self._inputs(box, self._feeding))
-        return tuple(mark if self.ended is None else mark.end(self.ended) for mark in marks)
+        return self._inputs(box, self._feeding)
 
     def _carried(self, boxes: Sequence[str]) -> dict[str, ArcProgress]:
         found: dict[str, ArcProgress] = {name: {} for name in self._checked.network.streams}
@@ -142,7 +155,7 @@ class ProgressPlane:
                 continue
             passed = box.progress(self._inputs(name, found), self._checked.schemas_of(name))
             if isinstance(box, Number):
-                passed = {**passed, box.as_: self._numbered[box.input]}
+                passed = {**passed, box.as_: self._numbered[name]}
             for arc in self._checked.outputs_of(name):
                 found[arc.name] = {} if arc.port in LATE_PORTS else passed
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,13 +78,29 @@ class StatefulBox:
 
     def segments(self, bucket: int | None = None, table: str | None = None) -> list[Segment]:
         """The segments of its state, of one bucket or one table only if that is said."""
-        tables = self._runner.physical.kernel.tables() if table is None else [table]
+        tables = self.tables() if table is None else [table]
         buckets = self._buckets if bucket is None else [bucket]
         return [s for b in buckets for t in tables for s in self._store.segments(self.log(t, b))]
 
+    def tables(self) -> Collection[str]:
+        """The names of its state tables."""
+        return self._runner.physical.kernel.tables()
+
+    def arc(self, port: str) -> str:
+        """The log that a port's tuples go to."""
+        return f"{self.name}.{port}" if port else self.name
+
+    def writes(self, _log: str) -> bool:
+        """Whether a log that is no arc is its own."""
+        return False
+
+    def boundary(self, _moment: int) -> int | None:
+        """The moment at which a train that begins at another must end, whatever its size."""
+        return None
+
     def state(self) -> dict[str, int]:
         """How many rows each state table has."""
-        tables = self._runner.physical.kernel.tables()
+        tables = self.tables()
         return {table: sum(s.rows for s in self.segments(table=table)) for table in tables}
 
     @property
@@ -127,7 +143,13 @@ class StatefulBox:
         idle = self._idle(context)
         if not any(rows.values()) and not idle:
             return _Result(pending=self.pending)
-        job = Job(
+        job = self._job(context, idle)
+        notes, main = self._runner.run({s: held for s, held in files.items() if held}, job)
+        self._require_all(notes, rows)
+        return self._result(train, notes, main)
+
+    def _job(self, context: Context, idle: Sequence[int]) -> Job:
+        return Job(
             context,
             self._files(),
             idle,
@@ -136,9 +158,6 @@ class StatefulBox:
             self._store.durable,
             self._tables,
         )
-        notes, main = self._runner.run({s: held for s, held in files.items() if held}, job)
-        self._require_all(notes, rows)
-        return self._result(train, notes, main)
 
     def _context(self, train: Train) -> Context:
         since, until = train.first - 1, train.last
@@ -163,7 +182,7 @@ class StatefulBox:
         return [bucket for bucket in self._buckets if self.segments(bucket)]
 
     def _files(self) -> dict[int, dict[str, list[str]]]:
-        tables = self._runner.physical.kernel.tables()
+        tables = self.tables()
         paths = self._store.path_of
         return {
             bucket: {
@@ -197,8 +216,7 @@ class StatefulBox:
         for note in notes:
             self._state_changes(train, note, result)
             for port, files in note["ports"].items():
-                arc = f"{self.name}.{port}" if port else self.name
-                result.written += [self._emitted(arc, file, train) for file in files]
+                result.written += [self._emitted(self.arc(port), file, train) for file in files]
             for reason, count in note["late"].items():
                 if reason in LATE:
                     _add(result.counts, (self.name, "late"), count)

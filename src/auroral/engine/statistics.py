@@ -6,10 +6,9 @@ import statistics as st
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from auroral.engine.delivery import Outputs
-from auroral.engine.plane import ProgressPlane
-from auroral.engine.stateful import StatefulBox
-from auroral.engine.stepper import Stepper
+from auroral.engine.eddy import EddyBox
+from auroral.engine.queries import EDDY, Queries
+from auroral.engine.works import Works
 from auroral.errors import UsageError, closest, known
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
@@ -17,18 +16,10 @@ from auroral.scheduling.superboxes import Superbox
 from auroral.storage import Store
 
 
-def statistics(
-    checked: CheckedNetwork,
-    store: Store,
-    stepper: Stepper,
-    outputs: Outputs,
-    plane: ProgressPlane,
-    superboxes: Sequence[Superbox],
-    stateful: Mapping[str, StatefulBox],
-    *,
-    wall: bool,
-) -> dict[str, Any]:
+def statistics(works: Works, store: Store, queries: Queries, *, wall: bool) -> dict[str, Any]:
     """Counts, times and marks as plain data."""
+    checked, plane, outputs = works.checked, works.plane, works.outputs
+    superboxes, stateful = works.superboxes, works.stateful
     with store.lock:
         counts = dict(store.counters)
     progress = plane.shown()
@@ -64,13 +55,19 @@ def statistics(
         }
         for name in outputs.names
     }
-    recent = list(stepper.durations_s)
+    recent = list(works.stepper.durations_s)
     steps = sum(value for (entity, _), value in counts.items() if entity == "steps")
     return {
         "streams": streams,
         "arcs": arcs,
         "boxes": boxes,
         "outputs": shown,
+        "queries": queries.catalogue.statistics(),
+        "eddies": {
+            name.removeprefix(EDDY): box.statistics()
+            for name, box in stateful.items()
+            if isinstance(box, EddyBox)
+        },
         "steps": {
             "count": steps,
             "median_s": round(st.median(recent), 6) if recent else None,
@@ -92,13 +89,14 @@ def _reasons(counts: Mapping[tuple[str, str], int], box: str) -> dict[str, int]:
     }
 
 
-def entities(network: Network) -> dict[str, list[str]]:
-    """Names by kind."""
+def entities(network: Network, queries: Sequence[str] | None = None) -> dict[str, list[str]]:
+    """Names by kind; queries are those that are registered now, if they are known."""
     return {
         "streams": list(network.streams),
         "tables": list(network.tables),
         "boxes": list(network.boxes),
-        "queries": list(network.queries),
+        "queries": list(network.queries if queries is None else queries),
+        "functions": list(network.functions),
         "connection_points": list(network.connection_points),
         "groups": list(network.groups),
         "outputs": list(network.outputs),
@@ -125,8 +123,10 @@ def describe_entity(name: str, checked: CheckedNetwork, stats: Mapping[str, Any]
         declared = network.outputs[name].document() if name in network.outputs else {}
         found["output"] = {**declared, **stats["outputs"][name]}
         found.setdefault("kind", "output")
+    if name in stats["queries"]:
+        found |= {"kind": "query", **stats["queries"][name]}
     if "kind" not in found:
-        names = [*checked.arcs, *network.tables, *network.outputs]
+        names = [*checked.arcs, *network.tables, *network.outputs, *stats["queries"]]
         raise UsageError(
             "UNKNOWN_ENTITY", f"there is no {name}; {known(names)}", hint=closest(name, names)
         )

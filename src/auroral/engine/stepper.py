@@ -21,6 +21,7 @@ from auroral.scheduling.superboxes import Superbox
 from auroral.spark.runner import Runner, StepResult
 from auroral.spark.train_file import TrainFile
 from auroral.storage import Change, Fresh, Segment, Store
+from auroral.storage.adoption import adopt
 from auroral.storage.segment import verify
 
 _RECENT = 1_000
@@ -99,13 +100,17 @@ class Stepper:
 
     def emitted_before(self, arc: str, complete: int | None = None) -> int:
         """All tuples of an arc with moments before this one are in its log."""
-        superbox = self._writers.get(arc)
+        superbox = self._writers.get(arc) or self._eddy_of(arc)
         if superbox is None:
             return self._store.next_moment if complete is None else complete
         head = self._head(superbox)
         pending = self._stateful[superbox.stateful].pending if superbox.stateful else None
         late = arc != superbox.stateful
         return head if pending is None or late else min(head, pending)
+
+    def _eddy_of(self, log: str) -> Superbox | None:
+        """The eddy that writes a log of results."""
+        return next((box.superbox for box in self._stateful.values() if box.writes(log)), None)
 
     @property
     def settled(self) -> bool:
@@ -118,8 +123,11 @@ class Stepper:
 
     def _next(self, superbox: Superbox, complete: int, upto: int | None) -> Train | None:
         known = [self.emitted_before(source, complete) for source in superbox.sources]
-        train = next_train(self._store, superbox, min(known), self._train, upto)
         box = self._stateful.get(superbox.stateful or "")
+        boundary = box.boundary(self._head(superbox)) if box is not None else None
+        if boundary is not None:
+            known.append(boundary)
+        train = next_train(self._store, superbox, min(known), self._train, upto)
         if train is None and box is not None and box.pending is not None:
             head = self._head(superbox)
             return Train(superbox, head, head, dict.fromkeys(superbox.sources, ()))
@@ -172,7 +180,7 @@ class Stepper:
         written = [
             segment
             for arc, path in result.written.items()
-            for segment in self._store.adopt(arc, path, train.last)
+            for segment in adopt(self._store, arc, path, train.last)
         ]
         made = sum(table.num_rows for table in result.tables.values())
         self._learn(superbox, made + sum(segment.rows for segment in written), rows)

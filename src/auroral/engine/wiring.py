@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from auroral.engine.delivery import consumer
+from auroral.boxes.eddy import Eddy
+from auroral.engine.delivery import ALL, OUTPUT, consumer
+from auroral.engine.queries import EDDY, HELD
 from auroral.engine.stepper import PLANE
 from auroral.io.interleave import Interleaver
 from auroral.io.open import SOURCES, open_sink, open_source
@@ -14,6 +16,7 @@ from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
+from auroral.network.types import Schema
 from auroral.scheduling.superboxes import Superbox, superboxes
 from auroral.storage import Change, Store
 
@@ -26,32 +29,80 @@ def output_arcs(checked: CheckedNetwork, bound: Iterable[str] = ()) -> dict[str,
 
 def all_superboxes(checked: CheckedNetwork, outputs: Mapping[str, str]) -> tuple[Superbox, ...]:
     """Fused boxes, and one empty superbox per stream that feeds none: its log moves on too."""
-    fused = superboxes(checked, outputs.values())
+    eddies = [name for name, box in checked.network.boxes.items() if isinstance(box, Eddy)]
+    fused = superboxes(checked, [*outputs.values(), *eddies])
     read = {source for superbox in fused for source in superbox.sources}
     alone = [name for name in checked.network.streams if name not in read]
     return (*fused, *(Superbox(name, (name,), (), ()) for name in alone))
 
 
 def register_consumers(
-    store: Store, boxes: Sequence[Superbox], outputs: Mapping[str, str], plane: Sequence[str]
+    store: Store,
+    boxes: Sequence[Superbox],
+    outputs: Mapping[str, str],
+    plane: Sequence[str],
+    moment: int = 0,
 ) -> None:
-    """A log keeps what any consumer needs, so all are known before anything is deleted."""
+    """A log keeps what any consumer needs, so all are known before anything is deleted.
+
+    New ones begin at a moment; an eddy where the one before it on an arc has come to. Boxes that
+    are no more need nothing.
+    """
     wanted = {(source, box.name) for box in boxes for source in box.sources}
-    wanted |= {(arc, consumer(output)) for output, arc in outputs.items()}
     wanted |= {(log, PLANE) for log in plane}
-    new = wanted - set(store.manifest.cursors())
-    if new:
-        store.commit(Change(heads=dict.fromkeys(new, 0)))
-
-
-def declared_sinks(checked: CheckedNetwork) -> dict[str, Sink]:
-    """The sinks that the network file names."""
-    root = checked.network.directory or Path()
-    return {
-        name: open_sink(name, output.sink, checked.schema_of(output.from_), root=root)
-        for name, output in checked.network.outputs.items()
-        if output.sink
+    _, cursors = store.names()
+    heads = {
+        (log, name): max(
+            (store.head(log, n) for o, n in cursors if o == log and _both_eddies(n, name)),
+            default=moment,
+        )
+        for log, name in wanted - set(cursors)
     }
+    arcs = {(arc, consumer(output)) for output, arc in outputs.items()}
+    heads |= dict.fromkeys(arcs - set(cursors), moment)
+    if heads:
+        store.commit(Change(heads=heads))
+    stale = [key for key in cursors if key not in wanted and _is_box(key[1])]
+    if stale:
+        store.forget([], stale)
+
+
+def _is_box(reader: str) -> bool:
+    """Whether a consumer is a superbox, not an output or another reader of results."""
+    return not reader.startswith(OUTPUT) and reader not in (ALL, HELD, PLANE)
+
+
+def _both_eddies(one: str, other: str) -> bool:
+    return one.startswith(EDDY) and other.startswith(EDDY)
+
+
+def forget_boxes(store: Store, queries: Sequence[str]) -> None:
+    """Drop what boxes of queries have written and remembered."""
+    prefixes = tuple(f"{name}#" for name in queries)
+    if prefixes:
+        logs, cursors = store.names()
+        gone = [log for log in logs if log.startswith(prefixes)]
+        kept = store.manifest.progress()
+        store.forget(
+            gone,
+            [key for key in cursors if key[0].startswith(prefixes)],
+            [name for name in kept if name.partition(" of ")[2].startswith(prefixes)],
+        )
+
+
+def declared_sinks(
+    network: Network, checked: CheckedNetwork, schema_of: Callable[[str], Schema | None]
+) -> dict[str, Sink]:
+    """The sinks that the network file names; `schema_of` tells the fields of queries."""
+    root = network.directory or Path()
+    arcs = output_arcs(checked)
+    found = {}
+    for name, output in network.outputs.items():
+        if output.sink:
+            schema = checked.schema_of(arcs[name]) if name in arcs else schema_of(output.from_)
+            assert schema is not None
+            found[name] = open_sink(name, output.sink, schema, root=root)
+    return found
 
 
 def declared_sources(network: Network, bound: Sequence[Source]) -> list[Source]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from auroral.boxes.function import load_named
 from auroral.kernels.accumulator_columns import Ints
 from auroral.kernels.accumulator_lists import appended, empty_lists
 from auroral.kernels.accumulator_spec import CallSpec
+from auroral.network.function import load_named
 
 State = Sequence[pa.Array]
 

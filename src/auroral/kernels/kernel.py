@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -28,6 +28,8 @@ class Context:
     marks: tuple[LowWater | GroupedLowWater | JointLowWater, ...] = ()
     clock: LowWater | None = None
     ended: int | None = None
+    extra: Any = None
+    """What a kernel of its own kind is told besides."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Emitted:
     """Tuples or windows it holds now, if that is not the number of rows of its state."""
     pending: int | None = None
     """The first moment of which not everything has been emitted yet."""
+    note: dict[str, Any] = field(default_factory=dict)
+    """What else the driver wants to know, as JSON can hold it."""
 
 
 class Kernel(Protocol):

@@ -180,6 +180,7 @@ class EngineOptions(Declaration):
     train: Annotated[StrictInt, Field(gt=0)] | None = None
     order: Literal["enforce"] | None = None
     flush: Literal["eager", "slow", "lazy"] = "slow"
+    routing: Literal["tickets", "random", "fixed", "optimal"] = "tickets"
 
 
 def duration_us(text: str, key: str) -> int:

@@ -9,6 +9,8 @@ from pydantic.json_schema import models_json_schema
 
 from auroral.network.box import BOXES
 from auroral.network.declarations import ConnectionPoint, EngineOptions, Output, Stream, Table
+from auroral.network.function import Function
+from auroral.network.queries import Family, Query
 
 _NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
 
@@ -16,12 +18,14 @@ _NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
 def network_schema() -> dict[str, Any]:
     """The schema that `auroral schema` prints and `docs/network.schema.json` holds."""
     sections: dict[str, type[BaseModel]] = {
+        "functions": Function,
         "streams": Stream,
         "tables": Table,
         "connection_points": ConnectionPoint,
         "outputs": Output,
     }
-    models: list[type[BaseModel]] = [*sections.values(), EngineOptions, *BOXES.values()]
+    models: list[type[BaseModel]] = [*sections.values(), EngineOptions, Query, Family]
+    models += BOXES.values()
     references, definitions = models_json_schema(
         [(model, "validation") for model in models], by_alias=True
     )
@@ -29,6 +33,7 @@ def network_schema() -> dict[str, Any]:
         definition = definitions["$defs"][box.__name__]
         definition["required"] = ["box", *definition.get("required", [])]
     properties = {name: _named(references[model, "validation"]) for name, model in sections.items()}
+    queries = [references[model, "validation"] for model in (Query, Family)]
     boxes = [references[box, "validation"] for box in BOXES.values()]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -39,10 +44,11 @@ def network_schema() -> dict[str, Any]:
         "required": ["network"],
         "properties": {
             "network": {"type": "string", "pattern": _NAME},
+            "functions": properties["functions"],
             "streams": properties["streams"],
             "tables": properties["tables"],
             "boxes": _named({"oneOf": boxes}),
-            "queries": _named({"type": "string"}),
+            "queries": _named({"anyOf": [{"type": "string"}, *queries]}),
             "connection_points": properties["connection_points"],
             "groups": _named({"type": "array", "items": {"type": "string"}}),
             "outputs": properties["outputs"],

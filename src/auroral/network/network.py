@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,8 +26,10 @@ from auroral.network.declarations import (
 )
 from auroral.network.endpoints import unknown_arc
 from auroral.network.files import read_document, write_document
+from auroral.network.function import Function
 from auroral.network.plain import require_plain
 from auroral.network.positions import Positions
+from auroral.network.queries import Family, Query, Results
 from auroral.network.types import Schema
 from auroral.progress.declaration import Progress
 from auroral.qos.graphs import QoS
@@ -36,9 +38,10 @@ M = TypeVar("M", bound=BaseModel)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SHARED = ("streams", "tables", "boxes", "queries", "connection_points")
 """The sections whose names share one name space."""
-_NAMED = (*_SHARED, "groups", "outputs")
+_NAMED = ("functions", *_SHARED, "groups", "outputs")
 SECTIONS = ("network", *_NAMED, "engine")
 _CLASSES: Mapping[str, type[BaseModel]] = {
+    "functions": Function,
     "streams": Stream,
     "tables": Table,
     "connection_points": ConnectionPoint,
@@ -67,7 +70,8 @@ class Network:
         self.streams: dict[str, Stream] = {}
         self.tables: dict[str, Table] = {}
         self.boxes: dict[str, Box] = {}
-        self.queries: dict[str, str] = {}
+        self.queries: dict[str, Query] = {}
+        self.functions: dict[str, Function] = {}
         self.connection_points: dict[str, ConnectionPoint] = {}
         self.groups: dict[str, tuple[str, ...]] = {}
         self.outputs: dict[str, Output] = {}
@@ -118,9 +122,25 @@ class Network:
         """Merge arcs of one schema in order of arrival."""
         return self.box("union", name, inputs=arcs)
 
-    def query(self, name: str, sql: str) -> None:
-        """Register a continuous query."""
-        self._declare("queries", name, sql)
+    def query(self, name: str, sql: str, *, results: Results = "keep") -> None:
+        """Register a continuous query; with `results="count"` its matches are only counted."""
+        self._declare("queries", name, {"sql": sql, "results": results})
+
+    def family(
+        self, name: str, sql: str, values: Any, key: str, *, results: Results = "keep"
+    ) -> None:
+        """Register one query for each row of `values`, a table, a file or rows.
+
+        Its columns are the parameters `:name` of the text; `key` names the column of names.
+        """
+        declared = {"sql": sql, "values": values, "key": key, "results": results}
+        self._declare("queries", name, declared)
+
+    def function(
+        self, name: str, udf: str | Callable[..., Any], *, returns: str | None = None
+    ) -> None:
+        """Let queries call a Python function over Arrow arrays by a name."""
+        self._declare("functions", name, {"udf": udf, "returns": returns})
 
     def connection_point(
         self, name: str, on: Arc | str, keep: str | Mapping[str, int], key: str | None = None
@@ -244,8 +264,6 @@ class Network:
         declared = getattr(self, section)[name]
         if section == "groups":
             return list(declared)
-        if section == "queries":
-            return declared
         try:
             document = declared.document()
         except PydanticSerializationError as error:
@@ -276,7 +294,7 @@ class Network:
         if section == "boxes":
             part = self._validated(self._box_class(name, declared), declared, path)
         elif section == "queries":
-            part = self._require(declared, isinstance(declared, str), "SQL text", path)
+            part = self._query(declared, path)
         elif section == "groups":
             is_list = isinstance(declared, list | tuple) and all(
                 isinstance(member, str) for member in declared
@@ -285,6 +303,31 @@ class Network:
         else:
             part = self._validated(_CLASSES[section], declared, path)
         getattr(self, section)[name] = part
+
+    def declared_query(self, name: str, declared: Any) -> Query:
+        """A query as a file or an application may give it."""
+        return self._query(declared, ("queries", name))
+
+    def require_query_name(self, name: str, *, taken: bool) -> None:
+        """Refuse a name that a new query cannot have."""
+        self._require_name(name, "a query", ("queries", name))
+        if taken:
+            raise NetworkError("DUPLICATE_NAME", f"there is a query {name} already")
+        for other in _SHARED:
+            if other != "queries" and name in getattr(self, other):
+                raise NetworkError(
+                    "DUPLICATE_NAME", f"the name {name} is taken by {self.place(other, name)}"
+                )
+
+    def _query(self, declared: Any, path: tuple[str, str]) -> Query:
+        if isinstance(declared, Query):
+            return declared
+        if isinstance(declared, str):
+            declared = {"sql": declared}
+        fits = isinstance(declared, Mapping)
+        self._require(declared, fits, "SQL text, or sql with values and key", path)
+        family = "values" in declared or "key" in declared
+        return self._validated(Family if family else Query, declared, path)
 
     def _box_class(self, name: str, declared: Any) -> type[Box]:
         kind = declared.get("box") if isinstance(declared, Mapping) else None

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from auroral.boxes.function import Function
 from auroral.boxes.map import Map
+from auroral.network.function import Function
 from auroral.network.types import Schema
 from auroral.reference.operator import FunctionFailedError, Row
 from auroral.sql.expression import evaluator

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.boxes.aggregate import Aggregate
-from auroral.boxes.function import Function
 from auroral.boxes.order import TUPLE_NUMBER
+from auroral.network.function import Function
 from auroral.network.types import Schema, Type
 from auroral.reference.marks import Group, value_of
 from auroral.reference.operator import Emission, Failed, FunctionFailedError, Row, Tuple

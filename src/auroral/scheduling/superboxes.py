@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from auroral.boxes import Map
-from auroral.boxes.function import Function
 from auroral.network.check import CheckedNetwork
+from auroral.network.function import Function
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.functions import arrow_udf
 
-from auroral.boxes.function import Function, load_named
+from auroral.network.function import Function, load_named
 from auroral.network.types import Field, Schema, Type
 from auroral.spark.frame import Condition, Frame, Lane
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from auroral.continuous.functions import PythonFunction
 from auroral.kernels.kernel import Kernel
 from auroral.network.box import Resolver
 from auroral.network.types import Schema, Type
@@ -31,6 +32,8 @@ class Given:
     directory: Path | None = None
     flush: str = "eager"
     resolver: Resolver | None = None
+    functions: Mapping[str, PythonFunction] = field(default_factory=dict)
+    """What queries may call."""
 
 
 @dataclass
@@ -87,6 +90,8 @@ class Physical:
     """The main port's columns and types, if `where` or `compute` see them."""
     structs: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """What `where` calls by one name: columns and the names they have in it."""
+    whole: bool = False
+    """Whether the kernel gets all tuples and finds out for itself which are a bucket's."""
 
 
 def quoted(name: str) -> str:

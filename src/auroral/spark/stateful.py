@@ -77,7 +77,7 @@ def layout_of(
         own = [pa.field(name, type.arrow()) for name, type in physical.returns]
         returned = pa.schema([*(pa.field(*hidden) for hidden in _HIDDEN), *own])
     keys = physical.keys or tuple(() for _ in physical.inputs)
-    return Layout(inputs, keys, buckets, ports, returned)
+    return Layout(inputs, keys, buckets, ports, returned, physical.whole)
 
 
 def reads_logs(physical: Physical, superbox: Superbox) -> bool:

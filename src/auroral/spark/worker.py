@@ -12,9 +12,10 @@ from __future__ import annotations
 import gc
 import json
 import pickle
+import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ import pyarrow.parquet as pq
 
 from auroral.kernels.grouping import buckets_of
 from auroral.kernels.kernel import Appended, Context, Emitted, Kernel
-from auroral.storage.segment import MAX_FILE_BYTES, bounds_of, encode, write_file
+from auroral.storage.segment import MAX_FILE_BYTES, bounds_of, encode, read_file, write_file
 
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.]")
 NOTE = "_note"
 PORT = "_port"
 
@@ -52,6 +54,8 @@ class Layout:
     """Ports whose tuples the task writes to segments itself."""
     returned: pa.Schema | None
     """The columns of the main port if its tuples go on through Spark."""
+    whole: bool = False
+    """Whether the kernel gets all tuples, whatever the bucket, and writes ports of its own."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,17 @@ class Job:
     """Inputs that are static tables, and their files."""
     files: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """By input, the files of the train, if tasks read them themselves."""
+    columns: Mapping[int, frozenset[str]] | None = None
+    """By input, those of the kernel's columns that have to be read; None: all."""
+    shared_out: bool = False
+    """Whether each task reads files of its own, since tuples may be looked at anywhere."""
+
+    def of_task(self, number: int, tasks: int) -> Job:
+        """The share of one task."""
+        if not self.shared_out:
+            return self
+        files = {port: held[number::tasks] for port, held in self.files.items()}
+        return replace(self, files=files)
 
 
 def write_job(path: Path, job: Job | None) -> None:
@@ -102,10 +117,15 @@ def reading_task(kernel: Kernel, layout: Layout, path: str, tasks: int) -> Task:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job = _job(path)
         numbers = [int(number) for batch in batches for number in batch.column(0).to_pylist()]
-        if job is not None:
-            inputs = [_read_input(job, layout, port) for port in range(len(layout.inputs))]
-            own = [b for b in range(layout.buckets) if b % tasks in numbers]
-            yield from _run(kernel, layout, job, inputs, own)
+        for number in numbers if job is not None else ():
+            assert job is not None
+            share = job.of_task(number, tasks)
+            inputs = [_read_input(share, layout, port) for port in range(len(layout.inputs))]
+            if layout.whole:
+                buckets = [number] if job.shared_out else range(number, layout.buckets, tasks)
+                yield from _run_whole(kernel, layout, job, inputs, buckets)
+            else:
+                yield from _run(kernel, layout, job, inputs, range(number, layout.buckets, tasks))
 
     return run
 
@@ -135,6 +155,19 @@ def _run(
             yield from _Bucket(kernel, layout, job, bucket).run(tuples)
 
 
+def _run_whole(
+    kernel: Kernel, layout: Layout, job: Job, inputs: Sequence[pa.Table], own: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """Run a kernel that finds out for itself which tuples are a bucket's."""
+    for bucket in own:
+        buckets = 1 if job.shared_out else layout.buckets
+        extra = job.context.extra.at(0 if job.shared_out else bucket, buckets)
+        share = replace(job, context=replace(job.context, extra=extra))
+        if bucket in job.idle or any(table.num_rows for table in inputs):
+            counted = job.shared_out or bucket == 0
+            yield from _Bucket(kernel, layout, share, bucket).run(inputs, counted=counted)
+
+
 def _carried(rows: pa.Table | None, layout: Layout, port: int) -> pa.Table:
     """The tuples of one input, as Spark brought them."""
     placed = layout.inputs[port]
@@ -151,7 +184,8 @@ def _carried(rows: pa.Table | None, layout: Layout, port: int) -> pa.Table:
 
 def _read_input(job: Job, layout: Layout, port: int) -> pa.Table:
     """The tuples of one input from the train's files; there carriers are the arc's fields."""
-    placed = layout.inputs[port]
+    read = None if job.columns is None else job.columns[port]
+    placed = [p for p in layout.inputs[port] if read is None or p[0] in read]
     wanted = pa.schema(
         [("_seq", pa.int64()), ("_ts", pa.int64()), *((n, type) for n, _, type in placed)]
     )
@@ -179,9 +213,9 @@ class _Bucket:
     def __init__(self, kernel: Kernel, layout: Layout, job: Job, bucket: int):
         self._kernel, self._layout, self._job, self._bucket = kernel, layout, job, bucket
 
-    def run(self, tuples: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
+    def run(self, tuples: Sequence[pa.Table], *, counted: bool = True) -> Iterator[pa.RecordBatch]:
         inputs = list(tuples)
-        received = [table.num_rows for table in inputs]
+        received = [table.num_rows if counted else 0 for table in inputs]
         for port, file in self._job.tables.items():
             inputs[port] = pq.read_table(file, memory_map=True)
         emitted = self._kernel.step(inputs, self._state(), self._job.context)
@@ -194,14 +228,17 @@ class _Bucket:
             "pending": emitted.pending,
             "state": self._write_state(emitted),
             "ports": self._write_ports(emitted),
+            "more": emitted.note,
         }
         yield from self._returned(emitted.ports.get(""), json.dumps(note))
 
-    def _state(self) -> dict[str, pa.Table]:
+    def _state(self) -> Mapping[str, Any]:
         files = self._job.state.get(self._bucket, {})
+        if self._layout.whole:
+            return files
         found = {}
         for name, schema in self._kernel.tables().items():
-            parts = [_read(file) for file in files.get(name, ())]
+            parts = [read_file(file) for file in files.get(name, ())]
             found[name] = pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
         return found
 
@@ -217,24 +254,26 @@ class _Bucket:
 
     def _write_ports(self, emitted: Emitted) -> dict[str, Any]:
         written: dict[str, Any] = {}
-        for name, port in self._layout.ports.items():
-            table = emitted.ports.get(name)
-            if table is None or not table.num_rows:
+        for name, table in emitted.ports.items():
+            port = self._layout.ports.get(name)
+            if not table.num_rows or (port is None and not self._layout.whole):
                 continue
-            columns = [table[column] for column in ("_seq", "_ts", "_sub", *port.columns)]
-            table = pa.Table.from_arrays(columns, names=port.schema.names).cast(port.schema)
+            if port is not None:
+                columns = [table[column] for column in ("_seq", "_ts", "_sub", *port.columns)]
+                table = pa.Table.from_arrays(columns, names=port.schema.names).cast(port.schema)
             written[name] = []
             # By moment is enough: whoever reads a log sorts what one moment made.
             for piece in _pieces(_by_moment(table)):
                 file = self._write(piece, name or "main")
                 moments = piece["_seq"].to_numpy()
                 file["moments"] = [int(moments[0]), int(moments[-1])]
-                file["bounds"] = bounds_of(piece, port.progressing)
+                file["bounds"] = bounds_of(piece, port.progressing if port else ())
                 written[name].append(file)
         return written
 
     def _write(self, table: pa.Table, what: str) -> dict[str, Any]:
         job, context = self._job, self._job.context
+        what = _UNSAFE.sub("-", what)
         unique = uuid.uuid4().hex[:12]
         name = f"{job.number}-{context.first}-{context.last}-{self._bucket}-{what}-{unique}.parquet"
         size, crc = write_file(Path(job.directory) / name, encode(table), durable=job.durable)
@@ -278,8 +317,3 @@ def _pieces(table: pa.Table) -> Iterator[pa.Table]:
     size = max(-(-table.num_rows // parts), 1)
     for start in range(0, table.num_rows, size):
         yield table.slice(start, size)
-
-
-def _read(file: str) -> pa.Table:
-    with open(file, "rb") as opened:
-        return pq.ParquetFile(opened, page_checksum_verification=True).read()

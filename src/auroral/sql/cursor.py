@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from auroral.errors import NetworkError
 from auroral.network.types import Type
 from auroral.sql.lexer import Token, syntax_error, tokens, unquote
 from auroral.sql.literals import interval, number
-from auroral.sql.syntax import Call, Literal, Node
+from auroral.sql.syntax import Call, Literal, Name, Node
 
 
 class Cursor:
@@ -46,19 +48,29 @@ class Cursor:
         return syntax_error(self.text, token.start, f"expected {expected}, found {found}")
 
     def number(self, sign: str = "") -> Literal:
+        start = self.tokens[self.at - 1].start if sign else self.peek().start
         token = self.next()
         try:
-            return number(sign + token.text)
+            return replace(number(sign + token.text), place=start)
         except ValueError as error:
             raise syntax_error(self.text, token.start, str(error)) from None
 
     def string(self, expected: str) -> Literal:
         if self.peek().kind != "string":
             raise self.error(expected)
-        value = ""
+        place, values = self.peek().start, []
         while self.peek().kind == "string":
-            value += unquote(self.next().text)
-        return Literal(value, Type("string"))
+            values.append(unquote(self.next().text))
+        return Literal("".join(values), Type("string"), place if len(values) == 1 else None)
+
+    def parameter(self) -> Node:
+        """`:name` or `:3`, a value given beside the text: a name that begins with the colon."""
+        self.next()
+        token = self.peek()
+        if token.kind not in ("word", "number"):
+            raise self.error("a parameter's name after the colon")
+        self.next()
+        return Name(":" + self.text[token.start : token.end])
 
     def interval(self) -> Node:
         parts: list[tuple[str, str]] = []

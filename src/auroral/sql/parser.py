@@ -6,6 +6,8 @@ another and takes what Spark refuses (`a IS NULL = true`): it would not read wha
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from auroral.errors import NetworkError
 from auroral.network.types import Type
 from auroral.sql.aggregate_syntax import read_quantifier, read_tail, sees_inner_nulls
@@ -234,6 +236,8 @@ class _Parser(Cursor):
             return self.parenthesised()
         if self.sees("*"):
             raise star()
+        if self.sees(":") and self.peek(1).start == token.end:
+            return self.parameter()
         if token.kind not in ("word", "quoted"):
             raise self.error("a value, field or function")
         if token.kind == "word":
@@ -259,7 +263,7 @@ class _Parser(Cursor):
             return Literal(value, Type("void" if value is None else "boolean"))
         if word in _LITERAL_TYPES and self.peek(1).kind == "string":
             self.next()
-            return typed_literal(word, unquote(self.next().text))
+            return replace(typed_literal(word, unquote(self.next().text)), place=token.start)
         if word == "interval" and (
             self.peek(1).kind in ("number", "string") or self.sees("-", "+", ahead=1)
         ):

@@ -7,7 +7,7 @@ that was meant, so that a word in another role (a unit, a type) is never taken f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from auroral.errors import NetworkError, closest, known
@@ -16,7 +16,18 @@ from auroral.sql.lexer import Token, tokens
 from auroral.sql.parser import parse
 from auroral.sql.query_text import Piece
 from auroral.sql.refusals import AGGREGATES
-from auroral.sql.syntax import Call, Clauses, Lambda, Member, Name, Node, children, free_names, walk
+from auroral.sql.syntax import (
+    Call,
+    Clauses,
+    Lambda,
+    Literal,
+    Member,
+    Name,
+    Node,
+    children,
+    free_names,
+    walk,
+)
 
 Target = Callable[[int, str], str]
 """From a side and a field of it to the text that stands for it."""
@@ -47,6 +58,8 @@ class Resolved:
     piece: Piece
     text: str
     references: tuple[Reference, ...]
+    meant: Node | None = field(default=None, compare=False, repr=False)
+    """Its tree, whose literals know their places in the piece."""
 
     @property
     def tree(self) -> Node:
@@ -85,7 +98,7 @@ def resolve(
             side = next((i for i, s in enumerate(sides) if node.name in s.schema), None)
             if side is not None:
                 return parse(target(side, _field(sides[side], node.name)))
-            return parse(extra[node.name.lower()])
+            return unplaced(parse(extra[node.name.lower()]))
         return None
 
     with piece.located():
@@ -94,7 +107,16 @@ def resolve(
         raise piece.error(
             "cannot tell which of these words are fields", hint="write S.x for a field x of S"
         )
-    return Resolved(piece, text, tuple(r for r in found if r.side >= 0))
+    return Resolved(piece, text, tuple(r for r in found if r.side >= 0), meant)
+
+
+def unplaced(tree: Node) -> Node:
+    """A tree that was read from no part of the query's text."""
+
+    def look(node: Node) -> Node | None:
+        return replace(node, place=None) if isinstance(node, Literal) else None
+
+    return substituted(tree, look)
 
 
 def _constants(tree: Node, sides: Sequence[Side]) -> dict[str, str]:
@@ -194,9 +216,9 @@ def substituted(
 def _rebuilt(value: Any, change: Callable[[Node], Node]) -> Any:
     """A node with its children changed, wherever in it they stand."""
     changes: dict[str, Any] = {}
-    for field in fields(value):
-        held = getattr(value, field.name)
-        changes[field.name] = _changed(held, change)
+    for part in fields(value):
+        held = getattr(value, part.name)
+        changes[part.name] = _changed(held, change)
     return replace(value, **changes)
 
 
@@ -229,6 +251,12 @@ def _references(
     free = {name.lower() for name in free_names(piece.tree)}
     found = tokens(piece.text)
     for at, token in enumerate(found):
+        if at and found[at - 1].end == token.start and _is(found[at - 1], ":"):
+            name = f":{_text(piece, token)}"
+            if name in free_names(piece.tree):
+                _require_parameter(piece.part(found[at - 1].start, token.end), name, extra)
+                yield Reference(found[at - 1].start, token.end, -1, name.lower())
+            continue
         if token.kind not in ("word", "quoted") or (at and _is(found[at - 1], ".")):
             continue
         name = _text(piece, token)
@@ -251,6 +279,17 @@ def _references(
             yield Reference(token.start, token.end, -1, name.lower())
         else:
             raise _unknown(name, sides, place, dotted)
+
+
+def _require_parameter(place: Piece, name: str, extra: Mapping[str, str]) -> None:
+    """Refuse a `:name` that `extra` has not."""
+    if name.lower() not in extra:
+        names = [known_as[1:] for known_as in extra if known_as.startswith(":")]
+        raise place.error(
+            f"there is no parameter {name}; {known(names)}",
+            code="UNKNOWN_PARAMETER",
+            hint=closest(name[1:], names) or "the columns of a family's values are its parameters",
+        )
 
 
 def _holder(name: str, sides: Sequence[Side], place: Piece) -> int | None:

@@ -11,10 +11,14 @@ from auroral.network.types import Type
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant; `type` may be void (NULL) or one of the interval types."""
+    """A constant; `type` may be void (NULL) or one of the interval types.
+
+    `place` is where a number, a string or a dated string begins in the text it was read from.
+    """
 
     value: Any
     type: Type
+    place: int | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from auroral.storage.change import Change, Fresh
 from auroral.storage.journal import Journal
-from auroral.storage.manifest import Manifest
+from auroral.storage.manifest import Manifest, QueryRow
 from auroral.storage.segment import Segment
 from auroral.storage.store import Store, opened
 
-__all__ = ["Change", "Fresh", "Journal", "Manifest", "Segment", "Store", "opened"]
+__all__ = ["Change", "Fresh", "Journal", "Manifest", "QueryRow", "Segment", "Store", "opened"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from auroral.storage.manifest import Manifest, QueryRow
 from auroral.storage.segment import Segment
 
 
@@ -37,6 +38,40 @@ class Change:
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
     meta: Mapping[str, str] = field(default_factory=dict)
     finished_step: int | None = None
+    queries: Sequence[QueryRow] = ()
+    """Newly registered."""
+    ended: Mapping[int, int] = field(default_factory=dict)
+    """Queries that were removed, by their first id: the moment."""
+    gone: Mapping[int, int] = field(default_factory=dict)
+    """Members of families that were removed, by id: the moment."""
+    tally: tuple[bytes, bytes] | None = None
+    """More matches: ids of queries, and how many."""
+    tally_instead: bool = False
+    """Whether the tally takes the place of all before."""
+
+    def record(self, manifest: Manifest) -> None:
+        """Write everything but segments to the manifest, within a transaction."""
+        for (log, consumer), head in self.heads.items():
+            manifest.set_cursor(log, consumer, head, head)
+        for name, state in self.progress.items():
+            manifest.set_progress(name, state)
+        for stream, position in self.sources.items():
+            manifest.set_source(stream, position)
+        for output, position in self.sinks.items():
+            manifest.set_sink(output, position)
+        for (entity, name), more in self.counts.items():
+            manifest.count(entity, name, more)
+        for key, value in self.meta.items():
+            manifest.set_meta(key, value)
+        if self.next_moment is not None:
+            manifest.set_meta("next_moment", str(self.next_moment))
+        if self.finished_step is not None:
+            manifest.remove_step(self.finished_step)
+        manifest.add_queries(self.queries)
+        manifest.end_queries(self.ended)
+        manifest.add_gone(self.gone)
+        if self.tally is not None:
+            manifest.add_tally(*self.tally, instead=self.tally_instead)
 
 
 def difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

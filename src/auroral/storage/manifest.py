@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from auroral.errors import AuroralError, RunError, StateError
 from auroral.storage.segment import Segment
 
-FORMAT = 2
+FORMAT = 3
 """Raised when older programs could not read what newer ones write."""
 
 _TABLES = """
@@ -33,7 +33,29 @@ CREATE TABLE IF NOT EXISTS source (stream TEXT PRIMARY KEY, position TEXT NOT NU
 CREATE TABLE IF NOT EXISTS sink (output TEXT PRIMARY KEY, position TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS counter (
     entity TEXT NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (entity, name));
+CREATE TABLE IF NOT EXISTS query (
+    first INTEGER PRIMARY KEY, count INTEGER NOT NULL, name TEXT NOT NULL, document TEXT NOT NULL,
+    file TEXT, declared TEXT, since INTEGER NOT NULL, until INTEGER);
+CREATE TABLE IF NOT EXISTS query_gone (id INTEGER PRIMARY KEY, until INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS tally (id INTEGER PRIMARY KEY, ids BLOB NOT NULL, counts BLOB NOT NULL);
 """
+
+
+@dataclass(frozen=True)
+class QueryRow:
+    """A registered query or family: its ids are `first` and the `count` − 1 after it.
+
+    `file` holds the values of a family; `declared` is what the network file said of it.
+    """
+
+    first: int
+    count: int
+    name: str
+    document: str
+    file: str | None
+    declared: str | None
+    since: int
+    until: int | None = None
 
 
 class Manifest:
@@ -109,7 +131,46 @@ class Manifest:
         rows = self._all("SELECT entity, name, value FROM counter")
         return {(entity, name): value for entity, name, value in rows}
 
+    def queries(self) -> list[QueryRow]:
+        """Everything that is registered, or was and may still be needed, as it came."""
+        rows = self._all(
+            "SELECT first, count, name, document, file, declared, since, until"
+            " FROM query ORDER BY first"
+        )
+        return [QueryRow(*row) for row in rows]
+
+    def gone(self) -> dict[int, int]:
+        """Members of families that were removed, and when."""
+        return dict(self._all("SELECT id, until FROM query_gone"))
+
+    def tallies(self) -> list[tuple[bytes, bytes]]:
+        """Matches by query: arrays of ids and counts, to be added up."""
+        return self._all("SELECT ids, counts FROM tally ORDER BY id")
+
     # ── writing, within a transaction ──
+
+    def add_queries(self, rows: Sequence[QueryRow]) -> None:
+        self._db.executemany(
+            "INSERT INTO query VALUES (?, ?, ?, ?, ?, ?, ?, ?)", map(astuple, rows)
+        )
+
+    def end_queries(self, until: Mapping[int, int]) -> None:
+        """Queries, by their first id, see nothing from a moment on."""
+        self._db.executemany(
+            "UPDATE query SET until = ? WHERE first = ?", [(m, first) for first, m in until.items()]
+        )
+
+    def forget_queries(self, firsts: Sequence[int]) -> None:
+        self._db.executemany("DELETE FROM query WHERE first = ?", [(first,) for first in firsts])
+
+    def add_gone(self, until: Mapping[int, int]) -> None:
+        self._db.executemany("INSERT OR REPLACE INTO query_gone VALUES (?, ?)", until.items())
+
+    def add_tally(self, ids: bytes, counts: bytes, *, instead: bool) -> None:
+        """Add to the tallies, or put one in place of all."""
+        if instead:
+            self._db.execute("DELETE FROM tally")
+        self._db.execute("INSERT INTO tally (ids, counts) VALUES (?, ?)", (ids, counts))
 
     def set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
@@ -143,6 +204,12 @@ class Manifest:
         self._db.execute(
             "INSERT OR REPLACE INTO cursor VALUES (?, ?, ?, ?)", (log, consumer, head, tail)
         )
+
+    def remove_cursors(self, keys: Sequence[tuple[str, str]]) -> None:
+        self._db.executemany("DELETE FROM cursor WHERE log = ? AND consumer = ?", keys)
+
+    def remove_progress(self, names: Sequence[str]) -> None:
+        self._db.executemany("DELETE FROM progress WHERE name = ?", [(name,) for name in names])
 
     def add_step(self, superbox: str, first: int, last: int) -> int:
         cursor = self._db.execute(

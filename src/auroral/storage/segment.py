@@ -129,6 +129,12 @@ def read(path: Path, segment: Segment, columns: list[str] | None = None) -> pa.T
     return reading(path, segment, lambda: _read_table(path, columns))
 
 
+def read_file(path: str) -> pa.Table:
+    """The rows of a segment file, its pages verified."""
+    with open(path, "rb") as opened:
+        return pq.ParquetFile(opened, page_checksum_verification=True).read()
+
+
 def reading(path: Path, segment: Segment, action: Callable[[], pa.Table]) -> pa.Table:
     """Run a reader; what goes wrong is the segment's damage."""
     try:

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from auroral.errors import StateError
 from auroral.storage.cache import TableCache
@@ -33,7 +32,6 @@ from auroral.storage.segment import (
     MAX_FILE_BYTES,
     Segment,
     bounds_of,
-    checksum,
     disk_errors,
     encode,
     read,
@@ -167,6 +165,14 @@ class Store:
     def head(self, log: str, consumer: str) -> int:
         return self._cursors.get((log, consumer), (0, 0))[0]
 
+    def has_cursor(self, log: str, consumer: str) -> bool:
+        return (log, consumer) in self._cursors
+
+    def least_head(self, prefix: str) -> int:
+        """The first moment that some consumer whose name begins so has not processed."""
+        heads = [head for (_, name), (head, _) in self._cursors.items() if name.startswith(prefix)]
+        return min(heads, default=0)
+
     def table(self, segment: Segment, columns: list[str] | None = None) -> pa.Table:
         """A segment's tuples, from memory if they were written just now."""
         assert segment.file
@@ -207,28 +213,6 @@ class Store:
     def new_path(self, first: int, last: int) -> Path:
         """A name for a new segment file."""
         return self.segments_directory / f"{self.new_number()}-{first}-{last}.parquet"
-
-    def adopt(self, log: str, path: Path, sealed: int) -> list[Segment]:
-        """Take over Parquet files that Spark wrote into a directory, one segment each."""
-        segments = []
-        for part in sorted(path.glob("part-*.parquet")):
-            metadata = pq.read_metadata(part)
-            if metadata.num_rows == 0:
-                continue
-            progressing = self.progressing.get(log, ())
-            seen = pq.read_table(part, columns=["_seq", *progressing])
-            moments = seen["_seq"].to_numpy()
-            first, last = int(moments.min()), int(moments.max())
-            target = self.new_path(first, last)
-            size, crc = part.stat().st_size, checksum(part)
-            with disk_errors(target):
-                part.rename(target)
-            rows, bounds = metadata.num_rows, bounds_of(seen, progressing)
-            segments.append(
-                Segment(0, log, target.name, rows, size, crc, first, last, sealed, (), bounds)
-            )
-        shutil.rmtree(path, ignore_errors=True)
-        return sorted(segments, key=lambda s: s.first)
 
     def write(self, fresh: Sequence[Fresh]) -> list[Segment]:
         """Write new tuples to files, several at once; nothing is registered yet."""
@@ -295,22 +279,7 @@ class Store:
             registered = [replace(s, id=self.manifest.add_segment(s)) for s in written]
             if change.retired:
                 self.manifest.remove_segments([segment.id for segment in change.retired])
-            for (log, consumer), head in change.heads.items():
-                self.manifest.set_cursor(log, consumer, head, head)
-            for name, state in change.progress.items():
-                self.manifest.set_progress(name, state)
-            for stream, position in change.sources.items():
-                self.manifest.set_source(stream, position)
-            for output, position in change.sinks.items():
-                self.manifest.set_sink(output, position)
-            for (entity, name), more in change.counts.items():
-                self.manifest.count(entity, name, more)
-            for key, value in change.meta.items():
-                self.manifest.set_meta(key, value)
-            if change.next_moment is not None:
-                self.manifest.set_meta("next_moment", str(change.next_moment))
-            if change.finished_step is not None:
-                self.manifest.remove_step(change.finished_step)
+            change.record(self.manifest)
             self.fault("before-commit")
         return registered
 
@@ -334,6 +303,35 @@ class Store:
             step = self.manifest.add_step(superbox, first, last)
         self.fault("recorded")
         return step
+
+    def forget_queries(self, firsts: Sequence[int]) -> None:
+        """Drop the rows of queries that ended before everything that is to come."""
+        with self.lock, self.manifest.transaction():
+            self.manifest.forget_queries(firsts)
+
+    def forget(
+        self,
+        logs: Sequence[str],
+        cursors: Sequence[tuple[str, str]],
+        progress: Sequence[str] = (),
+    ) -> None:
+        """Drop whole logs, consumers that are no more and what was remembered for them."""
+        with self.lock:
+            with self.manifest.transaction():
+                self.manifest.remove_cursors(cursors)
+                self.manifest.remove_progress(progress)
+            for key in cursors:
+                self._cursors.pop(key, None)
+            for log in logs:
+                self._replace(log, self._logs.get(log, []), [])
+                self._logs.pop(log, None)
+            for log in {log for log, _ in cursors}:
+                self._retire(log)
+
+    def names(self) -> tuple[list[str], list[tuple[str, str]]]:
+        """The logs that hold something, and every (log, consumer)."""
+        with self.lock:
+            return [log for log, held in self._logs.items() if held], list(self._cursors)
 
     # ── retention and compaction ──
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from auroral.boxes.aggregate import Aggregate
-from auroral.boxes.function import Function
 from auroral.boxes.order import TUPLE_NUMBER
 from auroral.kernels.accumulators import CallSpec
 from auroral.kernels.aggregate import AggregateKernel
 from auroral.network.box import Resolver
+from auroral.network.function import Function
 from auroral.network.types import Type
 from auroral.spark.physical import Columns, Given, Physical, mark_fields, quoted
 from auroral.sql.aggregate_calls import AggregateCall

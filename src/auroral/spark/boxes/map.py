@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from auroral.boxes.function import Function
 from auroral.boxes.map import Map
+from auroral.network.function import Function
 from auroral.network.types import Field, Schema
 from auroral.spark.frame import Condition, Frame, Lane
 from auroral.spark.functions import Failures, call

@@ -1,0 +1,147 @@
+"""Stocks and articles [5 §5, Figures 12 and 13], next to NiagaraCQ's plans as Spark's joins."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+import auroral as au
+from auroral.bench.cacq_data import ARTICLES, STOCKS, articles, count_joined, stocks, thresholds
+from auroral.bench.cacq_lab import Lab, write_parts
+from auroral.bench.cacq_plans import (
+    Plan,
+    constants,
+    finish,
+    plan_session,
+    pull_up,
+    push_down,
+    spin_above,
+    udf_pull_up,
+)
+from auroral.bench.report import Report
+
+FIGURE_12 = "Figure 12: an update of 2,250 stocks and articles"
+FIGURE_13 = "Figure 13: 100 selections by Python functions, 50 stocks, 10 to 50 µs a call"
+"""The paper has 2,250 stocks and 10 to 500 µs: PullUp would take an hour and a half a point."""
+_QUERIES = (1, 10, 50, 100, 200)
+_STOCKS = 2_250
+_PER_STOCK = (1, 10, 100)
+_UDF_STOCKS = 50
+_SPIN_US = (10.0, 50.0)
+_JOIN = "stocks.symbol = articles.symbol"
+Update = tuple[pa.Table, pa.Table]
+
+
+def niagara(report: Report, lab: Lab) -> None:
+    """1 to 200 queries; the time of one update."""
+    section = report.section(FIGURE_12, "queries", "system", "update_ms", "results")
+    warm, count = 3, 3 + lab.steps(7, 3)
+    updates = [(stocks(_STOCKS, n), articles(_STOCKS, n)) for n in range(count)]
+    for queries in _QUERIES:
+        lab.say(f"Figure 12, {queries} queries")
+        limits = thresholds(queries)
+        tests = [f"stocks.price > {limit!r}" for limit in limits]
+        mine, found = run_auroral(lab, join_network(tests, 5_000), updates, warm)
+        section.rows.append((queries, "Auroral", mine * 1e3, found))
+        of = f"Figure 12, {queries} queries"
+        _require_results(report, f"{of}: Auroral", found, limits, updates)
+        for system, plan in (("PullUp", pull_up), ("PushDown", push_down(queries))):
+            # A hundred joins in one plan take seconds: fewer updates give the median.
+            some = updates if system == "PullUp" or queries <= 10 else updates[: warm + 2]
+            theirs, given = run_plan(lab, plan, limits, some, warm if len(some) > 5 else 2)
+            section.rows.append((queries, system, theirs * 1e3, given))
+            _require_results(report, f"{of}: {system}", given, limits, some)
+            report.bar(f"{of}: {system} / Auroral", theirs / mine, least=1.0)
+
+
+def functions(report: Report, lab: Lab) -> None:
+    """100 Python functions; 1, 10 or 100 articles per stock."""
+    section = report.section(FIGURE_13, "articles_per_stock", "system", "update_ms", "results")
+    limits = thresholds(lab.rows(100))
+    for per_stock in _PER_STOCK:
+        lab.say(f"Figure 13, {per_stock} articles per stock")
+        updates = [(stocks(_UDF_STOCKS, n), articles(_UDF_STOCKS, n, per_stock)) for n in range(4)]
+        net = join_network([f"pick{n}(stocks.price)" for n in range(len(limits))], 50_000)
+        for number, limit in enumerate(limits):
+            net.function(f"pick{number}", spin_above(limit, *_SPIN_US), returns="boolean")
+        mine, found = run_auroral(lab, net, updates, 1)
+        section.rows.append((per_stock, "Auroral", mine * 1e3, found))
+        of = f"Figure 13, {per_stock} articles"
+        _require_results(report, f"{of}: Auroral", found, limits, updates)
+        some = updates[:3] if per_stock < 100 else updates[:2]
+        theirs, given = run_plan(lab, udf_pull_up(limits, *_SPIN_US), limits, some, 1)
+        section.rows.append((per_stock, "PullUp", theirs * 1e3, given))
+        _require_results(report, f"{of}: PullUp", given, limits, some)
+        report.bar(f"{of}: PullUp / Auroral", theirs / mine, least=1.0)
+
+
+def join_network(tests: Sequence[str], rows: int) -> au.Network:
+    """Queries that differ in how they select stocks."""
+    net = au.Network("news")
+    net.stream("stocks", STOCKS)
+    net.stream("articles", ARTICLES)
+    for number, test in enumerate(tests):
+        source = f"stocks [ROWS {rows}], articles [ROWS {rows}]"
+        net.query(f"q{number}", f"select * from {source} where {test} and {_JOIN}")
+    return net
+
+
+def run_auroral(
+    lab: Lab, network: au.Network, updates: Sequence[Update], warm: int
+) -> tuple[float, int]:
+    """The median update in seconds, and how many results queries had of all updates."""
+    seconds: list[float] = []
+    results = 0
+    train = max(quotes.num_rows + news.num_rows for quotes, news in updates)
+    with lab.engine(network, train) as engine:
+        for quotes, news in updates:
+            started = time.perf_counter()
+            engine.enqueue("stocks", quotes)
+            engine.enqueue("articles", news)
+            engine.drain()
+            taken = engine.dequeue_all()
+            seconds.append(time.perf_counter() - started)
+            results += count_results(taken)
+    return statistics.median(seconds[warm:]), results
+
+
+def count_results(taken: pa.Table) -> int:
+    """Results of all queries in tuples with lists of queries."""
+    return sum(len(chunk.flatten()) for chunk in taken["queries"].chunks)
+
+
+def run_plan(
+    lab: Lab, plan: Plan, limits: Sequence[float], updates: Sequence[Update], warm: int
+) -> tuple[float, int]:
+    """The median update of a plan over Parquet files, and how many results all updates gave."""
+    session = plan_session(lab.spark)
+    queries = constants(session, limits)
+    queries.count()
+    seconds: list[float] = []
+    given = 0
+    for number, (quotes, news) in enumerate(updates):
+        paths = [
+            write_parts(table, lab.place / f"{name}{number}", 1)
+            for name, table in (("stocks", quotes), ("articles", news))
+        ]
+        started = time.perf_counter()
+        quotes_frame, news_frame = (session.read.parquet(*each) for each in paths)
+        given += finish(plan(quotes_frame, news_frame, queries))
+        seconds.append(time.perf_counter() - started)
+        session.catalog.clearCache()
+        queries.cache()
+    return statistics.median(seconds[warm:]), given
+
+
+def _require_results(
+    report: Report, name: str, found: int, limits: Sequence[float], updates: Sequence[Update]
+) -> None:
+    """A system with wrong results is told; one with right ones needs no line."""
+    expected = sum(
+        count_joined(quotes, limits, news.num_rows // quotes.num_rows) for quotes, news in updates
+    )
+    if found != expected:
+        report.bar(f"{name}: results agree with numpy", 0.0, least=1.0)

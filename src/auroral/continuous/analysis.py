@@ -1,0 +1,294 @@
+"""Queries taken apart: their template, and how its constants are made of what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from auroral.continuous.aggregation import aggregated
+from auroral.continuous.columns import columns
+from auroral.continuous.compiler import compile_query
+from auroral.continuous.functions import PythonFunction
+from auroral.continuous.join_reading import Condition, Nearness, nearness
+from auroral.continuous.plan import Flow
+from auroral.continuous.predicates import Atoms, Names, NotShared, Slot, folded, sharing
+from auroral.continuous.template import Atom, Clause, Item, JoinShape, Template
+from auroral.continuous.template import Source as Arc
+from auroral.errors import NetworkError, closest, known
+from auroral.network.box import Scope
+from auroral.network.types import FRACTIONAL, Schema, Type
+from auroral.sql.compiler import result_type
+from auroral.sql.expression import analyze
+from auroral.sql.queries import Query, read_query
+from auroral.sql.query_from import Source, arc_name
+from auroral.sql.query_names import Resolved, Side, conjuncts, substituted
+from auroral.sql.query_text import Piece
+from auroral.sql.refusals import refuse
+from auroral.sql.syntax import Call, Literal, Name, Node
+from auroral.sql.typed import OnlySparkError, Typed
+
+Functions = Mapping[str, PythonFunction | Type]
+_EQUATED = ("boolean", "string", "date", "timestamp", "timestamp_ntz", "decimal")
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A template, how its constants are made, and the places of literals it depends on."""
+
+    template: Template
+    slots: tuple[Slot, ...]
+    frozen: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a query may read: arcs and the fields that make progress on each, tables, functions."""
+
+    arcs: Mapping[str, Schema]
+    progress: Mapping[str, Collection[str]] = field(default_factory=dict)
+    scope: Scope = field(default_factory=Scope)
+    streams: Collection[str] | None = None
+    functions: Functions = field(default_factory=dict)
+
+    def returns(self) -> dict[str, Type]:
+        """The functions' types by their lower-case names."""
+        return {
+            name.lower(): made.returns if isinstance(made, PythonFunction) else made
+            for name, made in self.functions.items()
+        }
+
+
+def constants_of(slots: Iterable[Slot]) -> tuple[Any, ...]:
+    """The constants of a query without parameters."""
+    with sharing():
+        return tuple(slot.finish([folded(tree) for tree in slot.trees]) for slot in slots)
+
+
+def analysis(sql: str, around: Surroundings, parameters: Schema | None = None) -> Analysis:
+    """Read a query; `parameters` are the columns that `:name` may name."""
+    try:
+        return _Reading(sql, around, parameters).read()
+    except NetworkError:
+        called = any(name in sql.lower() for name in around.returns())
+        if parameters is None and not called and len(read_query(sql).sources) <= 2:
+            # A mistake reads as it does of a query that is not shared.
+            compile_query(
+                "query",
+                sql,
+                around.arcs,
+                around.progress,
+                scope=around.scope,
+                streams=around.streams,
+            )
+        raise
+
+
+@dataclass(frozen=True)
+class _Flow(Flow):
+    """A source whose expressions may hold parameters."""
+
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    def resolve(self, piece: Piece, extra: Mapping[str, str] | None = None) -> Resolved:
+        return super().resolve(piece, {**self.extra, **(extra or {})})
+
+
+class _Reading:
+    def __init__(self, sql: str, around: Surroundings, parameters: Schema | None):
+        self.around = around
+        self.parameters = parameters
+        self.query = read_query(sql)
+        _require_shared(self.query, around)
+        self.flows = [self._entered(source) for source in self.query.sources]
+        self._require_windows()
+        schemas = [flow.sides[0].schema for flow in self.flows]
+        self.names = Names(schemas, around.returns(), parameters)
+        self.atoms = Atoms(self.names)
+        self.extra = {f":{n.lower()}": f":{n}" for n in (parameters.names if parameters else ())}
+        self.whole = _Flow(
+            "",
+            tuple(flow.sides[0] for flow in self.flows),
+            tuple(
+                {name: self.names.called(side, name) for name in schema.names}
+                for side, schema in enumerate(schemas)
+            ),
+            (),
+            self.extra,
+        )
+
+    def read(self) -> Analysis:
+        query = self.query
+        conditions = [
+            self._condition(part) for piece in query.conditions for part in conjuncts(piece)
+        ]
+        near: Nearness | None = None
+        if self.names.joined:
+            near = nearness(query.sources, self.flows, conditions)
+            conditions = near.conditions
+        single, rest, equal = self._clauses(conditions, near)
+        arcs = tuple(flow.arc for flow in self.flows)
+        join = None
+        if near is not None:
+            kind = "rows" if near.rows else "range"
+            join = JoinShape(arcs, equal, kind, near.on)  # type: ignore[arg-type]
+        template = Template(
+            tuple(Arc(arc, tuple(own)) for arc, own in zip(arcs, single, strict=True)),
+            self._items(),
+            tuple(slot.type for slot in self.atoms.slots),
+            tuple(rest),
+            join,
+            near.rows if near else (),
+            near.bands if near else (),
+        )
+        return Analysis(template, tuple(self.atoms.slots), frozenset(self.atoms.frozen))
+
+    def _entered(self, source: Source) -> Flow:
+        """A source of FROM as an arc."""
+        name = arc_name(source.arcs[0])
+        if name not in self.around.arcs:
+            raise source.arcs[0].error(
+                f"there is no stream {name}; {known(self.around.arcs)}",
+                code="UNKNOWN_STREAM",
+                hint=closest(name, self.around.arcs),
+            )
+        schema = self.around.arcs[name]
+        promised = {n.lower() for n in self.around.progress.get(name, ())}
+        progress = tuple(n for n in schema.names if n.lower() in promised)
+        names = {name: name for name in schema.names}
+        return Flow(name, (Side(source.name, schema),), (names,), progress)
+
+    def _require_windows(self) -> None:
+        """Refuse windows that stand where they mean nothing."""
+        window, sources = self.query.window, self.query.sources
+        if window is not None and len(sources) == 1 and sources[0].window is not None:
+            raise window.piece.error(
+                f"{sources[0].label} has a window already", code="BAD_WINDOW", hint="leave out one"
+            )
+        if window is not None and window.rows is not None:
+            raise window.piece.error(
+                "[ROWS n] counts the tuples of a stream",
+                code="BAD_WINDOW",
+                hint="write it after FROM S",
+            )
+
+    def _condition(self, piece: Piece) -> Condition:
+        resolved = self.whole.resolve(piece)
+        with piece.located():
+            typed, tree = self._typed(resolved)
+            if typed.type.name != "boolean":
+                raise NetworkError(
+                    "TYPE_MISMATCH",
+                    f"expected a predicate (boolean), but {piece.text!r} is {typed.type}",
+                )
+        return Condition(piece, tree, self.names.sides(tree))
+
+    def _typed(self, resolved: Resolved) -> tuple[Typed, Node]:
+        """An expression's type and tree, whose literals know their places in the query."""
+        start = resolved.piece.start
+
+        def look(node: Node) -> Node | None:
+            if isinstance(node, Literal) and node.place is not None:
+                return replace(node, place=node.place + start)
+            return None
+
+        assert resolved.meant is not None
+        tree = substituted(resolved.meant, look)
+        refuse(tree, self.names.schema)
+        try:
+            typed = self.names.typed(tree)
+        except OnlySparkError as only:
+            raise self._only_spark(only, tree, resolved) from None
+        result_type(typed.type)
+        return typed, tree
+
+    def _only_spark(self, only: OnlySparkError, tree: Node, resolved: Resolved) -> Exception:
+        if not self.names.calls(tree) and self.parameters is None:
+            analyze(resolved.text, self.names.schema, resolver=self.around.scope.resolver)
+        elif self.around.scope.resolver is None:
+            return NetworkError(
+                "UNKNOWN_FUNCTION",
+                f"there is no function {only.what} in the catalogue, and no Spark at hand to ask",
+                hint=closest(only.what, self.names.functions),
+            )
+        return NotShared(f"only Spark can evaluate {only.what}")
+
+    def _clauses(
+        self, conditions: Sequence[Condition], near: Nearness | None
+    ) -> tuple[list[list[Clause]], list[Clause], tuple[tuple[int, str, int, str], ...]]:
+        """The clauses of each source alone, those of joined tuples, and equalities of fields."""
+        single: list[list[Clause]] = [[] for _ in self.flows]
+        rest: list[Clause] = []
+        equal: list[tuple[int, str, int, str]] = []
+        for condition in conditions:
+            for leaves in self.atoms.clauses(condition.tree):
+                sides = frozenset(s for leaf in leaves for s in self.names.sides(leaf.tree))
+                pair = self._equated(leaves[0].tree) if len(leaves) == 1 else None
+                if near is not None and pair is not None and not leaves[0].negated:
+                    equal.append(pair)
+                    continue
+                side = 0 if not self.names.joined else min(sides) if len(sides) == 1 else None
+                with condition.piece.located():
+                    clause = self.atoms.clause(leaves, side)
+                if clause is True:
+                    continue
+                if clause is False:
+                    single[0].append(self._never())
+                else:
+                    assert not isinstance(clause, bool)
+                    (rest if side is None else single[side]).append(clause)
+        return single, rest, tuple(dict.fromkeys(equal))
+
+    def _never(self) -> Clause:
+        """A clause that holds for no tuple."""
+        field = self.names.called(0, self.flows[0].sides[0].schema.names[0])
+        attribute = self.atoms.attribute(Name(field), 0)
+        slot = self.atoms.add(Slot(attribute.type, (), lambda _: [], listed=True))
+        return (Atom(attribute, "in", slot),)
+
+    def _equated(self, tree: Node) -> tuple[int, str, int, str] | None:
+        """The fields of an equality of two sources."""
+        if not isinstance(tree, Call) or tree.name != "=" or len(tree.args) != 2:
+            return None
+        if not all(isinstance(arg, Name) and arg.name in self.names.side_of for arg in tree.args):
+            return None
+        sides = []
+        for arg in tree.args:
+            assert isinstance(arg, Name)
+            sides.append((self.names.side_of[arg.name], arg.name.partition(".")[2], arg.name))
+        (i, one, a), (j, other, b) = sorted(sides)
+        types = [self.names.schema.field(name).type for name in (a, b)]
+        plain = types[0].is_integral or types[0].name in _EQUATED
+        if i == j or types[0] != types[1] or not plain or types[0].name in FRACTIONAL:
+            return None
+        return i, one, j, other
+
+    def _items(self) -> tuple[Item, ...]:
+        """The result's fields."""
+        found = []
+        for column in columns(self.query, self.whole):
+            resolved = column.resolved
+            with column.piece.located():
+                if resolved is None:
+                    assert column.field is not None
+                    tree: Node = Name(column.field)
+                else:
+                    _, tree = self._typed(resolved)
+                side = None if self.names.joined else 0
+                found.append(Item(column.name, self.atoms.attribute(tree, side)))
+        return tuple(found)
+
+
+def _require_shared(query: Query, around: Surroundings) -> None:
+    """Refuse what the eddy does not run."""
+    if query.distinct is not None:
+        raise NotShared("DISTINCT")
+    window = query.window or (query.sources[0].window if len(query.sources) == 1 else None)
+    if aggregated(query, window):
+        raise NotShared("aggregates")
+    for source in query.sources:
+        if len(source.arcs) > 1:
+            raise NotShared("UNION in FROM")
+        name = arc_name(source.arcs[0])
+        if name in around.scope.tables and name not in around.arcs:
+            raise NotShared("tables")

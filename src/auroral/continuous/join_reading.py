@@ -1,0 +1,321 @@
+"""Queries over several sources: how they are joined, and how near their tuples must lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from typing import Any
+
+from auroral.boxes.join import require_comparable
+from auroral.boxes.order import Order
+from auroral.boxes.window import in_marks, require_length
+from auroral.continuous.bands import LEFT, RIGHT, Bound, bounds, with_whole_division
+from auroral.continuous.plan import Flow
+from auroral.errors import NetworkError, known
+from auroral.network.types import FRACTIONAL, Type, quoted
+from auroral.sql.parser import parse
+from auroral.sql.query_from import Source
+from auroral.sql.query_names import Resolved, resolve, substituted, unplaced
+from auroral.sql.query_text import Piece
+from auroral.sql.query_windows import WindowClause, length
+from auroral.sql.syntax import Call, Literal, Member, Name, Node
+
+Bands = tuple[tuple[int | float, ...], ...]
+_TIMELY = ("timestamp", "timestamp_ntz")
+_INFINITE = float("inf")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One conjunct of WHERE over `sn.x`, and the sources it reads."""
+
+    piece: Piece
+    tree: Node
+    sides: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """How near joined tuples must lie: row windows, or bands of one attribute of each source.
+
+    `conditions` are those of WHERE that this does not say already.
+    """
+
+    conditions: list[Condition]
+    rows: tuple[int, ...] = ()
+    on: tuple[str, ...] = ()
+    bands: Bands = ()
+
+
+def nearness(
+    sources: Sequence[Source], flows: Sequence[Flow], conditions: Sequence[Condition]
+) -> Nearness:
+    """What windows, or else WHERE, say of how near joined tuples lie."""
+    conditions = [_divided(flows, condition) for condition in conditions]
+    rows = _rows(sources)
+    if rows is not None:
+        return Nearness(list(conditions), rows)
+    attributes = [
+        _attributes(flow, source.window) for flow, source in zip(flows, sources, strict=True)
+    ]
+    if any(source.window is not None and source.window.range for source in sources):
+        return _ranged(sources, flows, conditions, attributes)
+    for source in sources:
+        if source.window is not None:
+            _refuse_slide(source.window)
+    found = _banded(sources, flows, conditions, attributes)
+    if found is None:
+        names = [f"{s.label}.{a}" for s, own in zip(sources, attributes, strict=True) for a in own]
+        raise sources[1].piece.error(
+            "a join of streams needs windows, or a predicate that keeps attributes that make"
+            f" progress near each other; {known(names)}",
+            code="NO_WINDOW",
+            hint="write S [RANGE 1 min, WA ts], T [RANGE 1 min, WA ts], or S.ts = T.ts",
+        )
+    return found
+
+
+def _rows(sources: Sequence[Source]) -> tuple[int, ...] | None:
+    """The sizes of row windows, None if there are none."""
+    sizes: list[int] = []
+    windows = [source.window for source in sources]
+    if not any(window is not None and window.rows is not None for window in windows):
+        return None
+    for source, window in zip(sources, windows, strict=True):
+        if window is None or window.rows is None:
+            place = window.piece if window else source.piece
+            raise place.error(
+                f"a join takes two row windows or none: {source.label} has no [ROWS n]",
+                code="BAD_WINDOW",
+            )
+        _refuse_slide(window)
+        sizes.append(window.count(window.rows))
+    return tuple(sizes)
+
+
+def _attributes(flow: Flow, window: WindowClause | None) -> Sequence[str]:
+    """The attributes on which a window, or a band, can lie."""
+    if window is None or window.wa is None:
+        return flow.progress
+    on = flow.column(window.wa)
+    if on is None:
+        raise window.wa.error(
+            f"expected a field after WA, found {window.wa.text}", code="BAD_WINDOW"
+        )
+    return (on,)
+
+
+def _ranged(
+    sources: Sequence[Source],
+    flows: Sequence[Flow],
+    conditions: list[Condition],
+    attributes: Sequence[Sequence[str]],
+) -> Nearness:
+    """Windows of RANGE: of `S [a, RANGE m], T [b, RANGE n]`, t.b > s.a − n and t.b < s.a + m."""
+    on, marks, amounts = [], [], []
+    for source, own, flow in zip(sources, attributes, flows, strict=True):
+        window = source.window
+        if window is None or window.range is None:
+            raise source.piece.error(
+                f"{source.label} needs a RANGE too: the other stream has one", code="BAD_WINDOW"
+            )
+        _refuse_slide(window)
+        if len(own) != 1:
+            raise window.piece.error(
+                f"the window needs the attribute that makes progress; {known(own)}",
+                code="BAD_WINDOW",
+                hint="add WA and the attribute, as in [RANGE 1 min, WA ts]",
+            )
+        type = flow.sides[0].schema.field(own[0]).type
+        amount = length(window.range, type)
+        if type.name in _TIMELY and not isinstance(amount, str):
+            amount = f"{amount} us"
+        with source.piece.located():
+            require_length("range", amount, type, zero=True)
+        on.append(own[0])
+        amounts.append(amount)
+        marks.append(in_marks(amount, type))
+    types = _types(sources, flows, on)
+    floats = any(type.name in FRACTIONAL for type in types)
+    strict = floats or 0 in marks
+    count = len(sources)
+    bands = tuple(
+        tuple(0 if i == j else marks[i] if strict else marks[i] - 1 for j in range(count))
+        for i in range(count)
+    )
+    if strict:
+        pairs = [(i, j) for i in range(count) for j in range(count) if i != j]
+        conditions = conditions + [
+            _strict(sources[1].piece, i, on[i], marks[i], types[i], j, on[j]) for i, j in pairs
+        ]
+    return Nearness(conditions, (), tuple(on), bands)
+
+
+def _strict(
+    piece: Piece, i: int, on: str, marks: int | float, of: Type, j: int, other: str
+) -> Condition:
+    """`sj.b < si.a + m`."""
+    amount: Literal
+    if of.name in _TIMELY:
+        amount = Literal(int(marks), Type("interval_dt", 3, 3))
+    elif of.name in FRACTIONAL:
+        amount = Literal(float(marks), Type("double"))
+    elif of.name == "decimal":
+        text = f"{marks / 10**of.scale}BD"
+        found = parse(text)
+        assert isinstance(found, Literal)
+        amount = replace(found, place=None)
+    else:
+        amount = Literal(int(marks), Type("int" if marks < 2**31 else "bigint"))
+    limit = Call("+", (Name(f"s{i}.{on}"), amount))
+    return Condition(piece, Call("<", (Name(f"s{j}.{other}"), limit)), frozenset((i, j)))
+
+
+def _banded(
+    sources: Sequence[Source],
+    flows: Sequence[Flow],
+    conditions: list[Condition],
+    attributes: Sequence[Sequence[str]],
+) -> Nearness | None:
+    """Bands that WHERE puts on attributes that progress; of the first that keep all pairs near."""
+    said = [(condition, list(_said(flows, condition))) for condition in conditions]
+    candidates: list[list[str]] = [[] for _ in sources]
+    for _, found in said:
+        for i, j, bound in found:
+            for side, field in ((i, bound.left), (j, bound.right)):
+                if field in attributes[side] and field not in candidates[side]:
+                    candidates[side].append(field)
+    for on in product(*candidates):
+        bands = _closed(on, [bound for _, found in said for bound in found])
+        if bands is None:
+            continue
+        types = _types(sources, flows, on)
+        rest = [condition for condition, found in said if not _is_said(condition, found, on)]
+        marks = tuple(
+            tuple(_marks(most, types[i], sources[i].piece) for most in row)
+            for i, row in enumerate(bands)
+        )
+        return Nearness(rest, (), on, marks)
+    return None
+
+
+def _is_said(
+    condition: Condition, found: Sequence[tuple[int, int, Bound]], on: Sequence[str]
+) -> bool:
+    """Whether the bands say all that a condition says; equal fields are joined as such."""
+    tree = condition.tree
+    if isinstance(tree, Call) and tree.name == "=" and all(isinstance(a, Name) for a in tree.args):
+        return False
+    exact = (b.exact and (b.left, b.right) == (on[i], on[j]) for i, j, b in found)
+    return bool(found) and all(exact)
+
+
+def _said(flows: Sequence[Flow], condition: Condition) -> Iterator[tuple[int, int, Bound]]:
+    """What a condition says of the distance of a pair of attributes."""
+    if len(condition.sides) != 2:
+        return
+    i, j = sorted(condition.sides)
+    schemas = (flows[i].sides[0].schema, flows[j].sides[0].schema)
+    paired = _sided(condition.tree, i, j)
+    whole = Resolved(condition.piece, "", ())
+    yield from ((i, j, bound) for bound in bounds(whole, paired, schemas))
+
+
+def _closed(
+    on: Sequence[str], said: Sequence[tuple[int, int, Bound]]
+) -> list[list[int | float]] | None:
+    """The most by which each attribute may exceed each other, None if a pair has no limit."""
+    count = len(on)
+    most: list[list[Any]] = [
+        [0 if i == j else _INFINITE for j in range(count)] for i in range(count)
+    ]
+    for i, j, bound in said:
+        if (bound.left, bound.right) != (on[i], on[j]):
+            continue
+        if bound.after is not None:
+            most[i][j] = min(most[i][j], max(bound.after, 0))
+        if bound.before is not None:
+            most[j][i] = min(most[j][i], max(bound.before, 0))
+    for k, i, j in product(range(count), repeat=3):
+        most[i][j] = min(most[i][j], most[i][k] + most[k][j])
+    return None if any(_INFINITE in row for row in most) else most
+
+
+def _marks(most: Any, of: Type, place: Piece) -> int | float:
+    with place.located():
+        amount = f"{most} us" if of.name in _TIMELY else most
+        require_length("range", amount, of, zero=True)
+        return in_marks(amount, of)
+
+
+def _types(sources: Sequence[Source], flows: Sequence[Flow], on: Sequence[str]) -> list[Type]:
+    """The types of the attributes, which must be comparable."""
+    types = []
+    for source, flow, field in zip(sources, flows, on, strict=True):
+        with source.piece.located():
+            types.append(Order(field).type_in(flow.sides[0].schema))
+    for i, j in combinations(range(len(types)), 2):
+        with sources[j].piece.located():
+            require_comparable(types[i], types[j])
+    return types
+
+
+def _divided(flows: Sequence[Flow], condition: Condition) -> Condition:
+    """`s.a / n = t.b / n` over whole numbers as the tumbling window it is meant to be."""
+    is_equality = isinstance(condition.tree, Call) and condition.tree.name == "="
+    if len(condition.sides) != 2 or not is_equality:
+        return condition
+    i, j = sorted(condition.sides)
+    schemas = (flows[i].sides[0].schema, flows[j].sides[0].schema)
+    text = _text(condition, flows, i, j)
+    if text is None:
+        return condition
+    before = Resolved(condition.piece, text, ())
+    after = with_whole_division(before, schemas)
+    if after is before:
+        return condition
+    return replace(condition, tree=_unsided(unplaced(parse(after.text)), i, j))
+
+
+def _text(condition: Condition, flows: Sequence[Flow], i: int, j: int) -> str | None:
+    """The condition over `left.x` and `right.y`."""
+    sides = {i: LEFT, j: RIGHT}
+    every = [flow.sides[0] for flow in flows]
+    try:
+        found = resolve(
+            condition.piece, every, lambda side, name: f"{sides.get(side, '')}.{quoted(name)}"
+        )
+    except NetworkError:
+        return None
+    return found.text
+
+
+def _sided(tree: Node, i: int, j: int) -> Node:
+    """`si.x` as `left.x`, `sj.y` as `right.y`."""
+
+    def look(node: Node) -> Node | None:
+        if isinstance(node, Name) and "." in node.name:
+            side, _, field = node.name.partition(".")
+            if side in (f"s{i}", f"s{j}"):
+                return Member(Name(LEFT if side == f"s{i}" else RIGHT), field)
+        return None
+
+    return substituted(tree, look)
+
+
+def _unsided(tree: Node, i: int, j: int) -> Node:
+    def look(node: Node) -> Node | None:
+        if isinstance(node, Member) and isinstance(node.base, Name):
+            side = {LEFT: i, RIGHT: j}.get(node.base.name)
+            return None if side is None else Name(f"s{side}.{node.name}")
+        return None
+
+    return substituted(tree, look)
+
+
+def _refuse_slide(window: WindowClause) -> None:
+    if window.slide is not None:
+        raise window.slide.error(
+            "the windows of a join slide with every tuple", code="BAD_WINDOW", hint="leave it out"
+        )

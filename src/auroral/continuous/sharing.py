@@ -1,0 +1,154 @@
+"""Declared queries, read against a network: which an eddy can share, what each gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from auroral.continuous.aggregate_reading import ReadAggregate, read_shared_aggregate
+from auroral.continuous.compiler import Compiled, compile_query
+from auroral.continuous.functions import PythonFunction
+from auroral.continuous.progress import progressing
+from auroral.continuous.reading import NotShared, Reader, constants_table, family_constants
+from auroral.continuous.template import Template
+from auroral.errors import NetworkError
+from auroral.network.box import Scope
+from auroral.network.check import TypedArc
+from auroral.network.network import Network
+from auroral.network.queries import Family, Query, parameter_types
+from auroral.network.types import Schema
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A query or family as an eddy takes it: one row of constants for each member."""
+
+    read: Template | ReadAggregate
+    constants: pa.Table
+    keys: pa.ChunkedArray | None = None
+
+
+class QueryReader:
+    """Reads the queries of a network."""
+
+    def __init__(
+        self, network: Network, arcs: Mapping[str, TypedArc], order: Sequence[str], scope: Scope
+    ):
+        self._network = network
+        self._schemas = {name: arc.schema for name, arc in arcs.items()}
+        self._progress = progressing(network, arcs, order)
+        self._functions = python_functions(network)
+        self._scope = scope
+        self._reader = Reader(
+            self._schemas,
+            self._progress,
+            scope=scope,
+            streams=network.streams,
+            functions=self._functions,
+        )
+        self._in_order = network.engine.order == "enforce"
+        declared = (stream.progress for stream in network.streams.values())
+        self._grouped = any(progress is not None and progress.by for progress in declared)
+
+    def shared(self, name: str, query: Query) -> Shared:
+        """A query for an eddy; NotShared if it needs boxes of its own."""
+        try:
+            if isinstance(query, Family):
+                return self._family(query)
+            if self._in_order:
+                raise NotShared("order is enforced")
+            return self._one(query)
+        except NetworkError as error:
+            raise self._network.locate(error, "queries", name) from None
+
+    def compiled(self, name: str, query: Query) -> Compiled:
+        """The boxes of a query that no eddy takes."""
+        try:
+            return compile_query(
+                name,
+                query.sql,
+                self._schemas,
+                self._progress,
+                scope=self._scope,
+                streams=self._network.streams,
+            )
+        except NetworkError as error:
+            raise self._network.locate(error, "queries", name) from None
+
+    def schema(self, name: str, query: Query) -> Schema:
+        """The fields of a query's results, those of a family behind its key."""
+        try:
+            found = self.shared(name, query)
+        except NotShared as why:
+            self.require_boxable(name, query, str(why))
+            return self.compiled(name, query).schema
+        return results_schema(query, found)
+
+    def require_boxable(self, name: str, query: Query, why: str) -> None:
+        """Refuse what only an eddy can do."""
+        place = self._network.place("queries", name)
+        if isinstance(query, Family):
+            raise NetworkError("BAD_QUERY", f"a family cannot have this query: {why}", where=place)
+        if query.results != "keep":
+            raise NetworkError(
+                "BAD_QUERY", f"the results of this query cannot only be counted: {why}", where=place
+            )
+
+    def _one(self, query: Query) -> Shared:
+        try:
+            read = self._reader.read(query.sql)
+        except NotShared:
+            if self._grouped:
+                raise
+            found = read_shared_aggregate(
+                query.sql,
+                self._schemas,
+                self._progress,
+                scope=self._scope,
+                streams=self._network.streams,
+                functions=self._functions,
+            )
+            return Shared(found, _rows(found.constants_table(), 1))
+        if read.template.bands and self._grouped:
+            raise NotShared("progress is declared by groups")
+        return Shared(read.template, _rows(constants_table(read.template, [read.constants]), 1))
+
+    def _family(self, query: Family) -> Shared:
+        table = query.table(self._network.directory)
+        read = self._reader.read_family(query.sql, parameter_types(table))
+        constants = _rows(family_constants(read, table), table.num_rows)
+        return Shared(read.template, constants, table[query.key])
+
+
+def _rows(constants: pa.Table, count: int) -> pa.Table:
+    """A table that has its rows although there may be no constants."""
+    return constants if constants.num_columns else pa.table({"none": pa.nulls(count)})
+
+
+def results_schema(query: Query, shared: Shared) -> Schema:
+    """The fields of results, those of a family behind its key."""
+    fields = shared.read.schema()
+    if not isinstance(query, Family):
+        return fields
+    key = parameter_types(pa.table({query.key: shared.keys})).fields[0]
+    if key.name in fields:
+        raise NetworkError(
+            "DUPLICATE_FIELD",
+            f"the results have a field {key.name} besides the key",
+            hint="name it otherwise with AS",
+        )
+    return Schema((key, *fields.fields))
+
+
+def python_functions(network: Network) -> dict[str, PythonFunction]:
+    """The functions that queries may call."""
+    found = {}
+    for name, declared in network.functions.items():
+        try:
+            udf, returns = declared.load(network.directory), declared.type(network.directory)
+        except NetworkError as error:
+            raise network.locate(error, "functions", name) from None
+        found[name] = PythonFunction(name, udf, returns)
+    return found

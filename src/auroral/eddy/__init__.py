@@ -1,0 +1,1 @@
+"""Many standing queries over one stream: shared filters, shared join state, adaptive routes."""

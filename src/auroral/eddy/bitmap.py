@@ -1,0 +1,118 @@
+"""Queries as the bits of words: blocks of lineage, masks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int32]
+Pairs = NDArray[np.int64]
+"""Row and id as one number, row first, so that sorting sorts by row and then by id."""
+
+_TELLING = 16
+_STEP = 1 << 22
+"""How many words of a bitmap are unpacked at a time."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some queries as a bitmap: a row per tuple, a bit per query."""
+
+    ids: Ids
+    bits: NDArray[np.uint8]
+    """uint8[rows, ceil(k / 8)]; query j is bit j & 7 of byte j >> 3, bits past the last are 0."""
+    padded: NDArray[np.uint64] | None = field(default=None, repr=False, compare=False)
+    """The same bits in whole words, if they are at hand; see `words`."""
+
+    @staticmethod
+    def of_words(ids: Ids, words: NDArray[np.uint64]) -> Block:
+        """From uint64[rows, ceil(k / 64)], C-contiguous, whose bits past the last are 0."""
+        return Block(ids, words.view(np.uint8)[:, : -(-len(ids) // 8)], words)
+
+    @property
+    def words(self) -> NDArray[np.uint64]:
+        """uint64[rows, ceil(k / 64)]; a copy unless the width in bytes allows a view."""
+        if self.padded is not None:
+            return self.padded
+        rows, width = self.bits.shape
+        if width % 8 == 0 and self.bits.flags.c_contiguous:
+            return self.bits.view(np.uint64)
+        padded = np.zeros((rows, -(-width // 8) * 8), np.uint8)
+        padded[:, :width] = self.bits
+        return padded.view(np.uint64)
+
+    def pairs(self) -> Pairs:
+        """Every set bit, by rows; within a row in the order of `ids`."""
+        words = self.words
+        ids = np.zeros(words.shape[1] * 64, np.int64)
+        ids[: len(self.ids)] = self.ids
+        found: list[Pairs] = []
+        step = max(1, _STEP // max(1, words.shape[1]))
+        for start in range(0, len(words), step):
+            row, bit = set_bits(words[start : start + step])
+            found.append(((row + start) << 32) | ids[bit])
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Block, (self.ids, np.ascontiguousarray(self.bits))
+
+
+def set_bits(words: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Row and number of every bit that is set, in order."""
+    row, column = np.nonzero(words)
+    bytes_ = words[row, column].view(np.uint8).reshape(-1, 8)
+    at, bit = np.nonzero(np.unpackbits(bytes_, axis=1, bitorder="little"))
+    return row[at], (column[at] << 6) | bit
+
+
+def any_bit(words: NDArray[np.uint64], mask: NDArray[np.uint64] | None = None) -> NDArray[np.bool_]:
+    """Which rows have a bit set (and in the mask).
+
+    Most rows of many queries show it in a word or two, so only the others are read on.
+    """
+    rows, width = words.shape
+    if mask is None:
+        mask = np.full(width, ~np.uint64(0))
+    order = np.flatnonzero(mask)
+    # Words with few bits of the mask tell little.
+    order = order[np.argsort(np.bitwise_count(mask[order]) < _TELLING, kind="stable")]
+    found = np.zeros(rows, bool)
+    left: NDArray[np.intp] | None = None
+    at = 0
+    while at < len(order) and (left is None or len(left)):
+        some = order[at : at + (1 if at < 8 else 16)]
+        at += len(some)
+        if len(some) == 1:
+            column = words[:, some[0]] if left is None else words[left, some[0]]
+            hit = (column & mask[some[0]]) != 0
+        else:
+            rest = words[:, some] if left is None else words[left[:, None], some]
+            hit = (rest & mask[some]).any(axis=1)
+        if left is None:
+            found = hit
+            left = np.flatnonzero(~found)
+        else:
+            found[left[hit]] = True
+            left = left[~hit]
+    return found
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """The different values, ascending; by sorting, which is several times faster than hashing."""
+    if len(values) < 2:
+        return values
+    values = np.sort(values)
+    fresh = np.empty(len(values), bool)
+    fresh[0] = True
+    np.not_equal(values[1:], values[:-1], out=fresh[1:])
+    return values if fresh.all() else values[fresh]
+
+
+def mask_of(kept: NDArray[np.bool_], width: int) -> NDArray[np.uint64]:
+    """Those bits as one row of so many words."""
+    padded = np.zeros(width * 64, bool)
+    padded[: len(kept)] = kept
+    return np.packbits(padded, bitorder="little").view(np.uint64)

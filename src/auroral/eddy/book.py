@@ -1,0 +1,253 @@
+"""The book of queries: which are registered, what their eddies have to do.
+
+Everything here is decided on the driver and pure but for the files of compiled predicates.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from auroral.continuous.aggregate_reading import ReadAggregate
+from auroral.continuous.template import Attribute, Item, Template
+from auroral.eddy.entry import SELECT, Entry, Ids, fields_of, group_name, log_of
+from auroral.eddy.index import Selection
+from auroral.eddy.panes import AggregateGroup
+from auroral.eddy.parts import Parts
+from auroral.eddy.stems import JoinGroup
+from auroral.eddy.version import Version
+
+Alike = tuple[Template, bool]
+
+
+class Book:
+    """The registered queries that eddies run."""
+
+    def __init__(self, directory: Path):
+        self._directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        self.entries: dict[str, Entry] = {}
+        self._parts: dict[str, Parts] = {}
+        self._alike: Counter[Alike] = Counter()
+        """How many live entries have a template, with and without results kept."""
+        self._sizes: Counter[str] = Counter()
+        """Queries by the first arc they read."""
+        self._special: dict[str, Entry] = {}
+        """Those of which more has to be known than their template."""
+
+    # ── changing ──
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Register queries; predicates are compiled once for all of them."""
+        fresh: dict[str, list[Selection]] = {}
+        for entry in entries:
+            self.entries[entry.name] = entry
+            self._sizes[entry.arcs[0]] += entry.count
+            if isinstance(entry.read, Template):
+                self._alike[entry.read, entry.kept] += 1
+            if _is_special(entry):
+                self._special[entry.name] = entry
+            for arc, selection in entry.selections():
+                fresh.setdefault(arc, []).append(selection)
+        for arc, selections in fresh.items():
+            self.parts(arc).add(selections)
+
+    def remove(self, entry: Entry, members: Sequence[int] | None = None) -> None:
+        """Forget a query, or some members of a family (by number)."""
+        ids = entry.ids if members is None else entry.ids[list(members)]
+        for arc, selection in entry.selections():
+            self.parts(arc).remove(selection.kind, ids)
+        self._sizes[entry.arcs[0]] -= len(ids) - (len(entry.gone) if members is None else 0)
+        if members is None:
+            del self.entries[entry.name]
+            self._special.pop(entry.name, None)
+            if isinstance(entry.read, Template):
+                self._alike[entry.read, entry.kept] -= 1
+                self._alike += Counter()  # drops what has come to zero
+
+    def parts(self, arc: str) -> Parts:
+        """The compiled predicates of an arc, or of a group's joined tuples."""
+        if arc not in self._parts:
+            self._parts[arc] = Parts(self._directory, arc.replace("/", "-"))
+        return self._parts[arc]
+
+    # ── looking ──
+
+    def arcs(self) -> set[str]:
+        """The arcs that queries read."""
+        found = {source.arc for template, _ in self._alike for source in template.sources}
+        return found | {arc for entry in self._special.values() for arc in entry.arcs}
+
+    def flows(self) -> list[tuple[str, ...]]:
+        """Arcs that joins connect, together; each group is the work of one eddy."""
+        joined = [template.join.arcs for template, _ in self._alike if template.join is not None]
+        return connected([*([arc] for arc in self.arcs()), *joined])
+
+    def version(self, arcs: Collection[str], start: int) -> Version:
+        """What the eddy of some arcs has to do from a moment on."""
+        alike = [(t, kept) for t, kept in self._alike if t.sources[0].arc in arcs]
+        aggregated = [
+            entry
+            for entry in self._special.values()
+            if isinstance(entry.read, ReadAggregate) and entry.read.shape.arc in arcs
+        ]
+        joins = _join_groups([template for template, _ in alike])
+        aggregates = _aggregate_groups(aggregated)
+        names = [*arcs, *(join.name for join in joins), *(group.name for group in aggregates)]
+        return Version(
+            start,
+            {name: self._parts[name].snapshot() for name in names if name in self._parts},
+            _fields(arcs, [template for template, _ in alike], aggregated),
+            _copied([template for template, kept in alike if kept], aggregated),
+            self._computed(arcs),
+            joins,
+            aggregates,
+            self._counted(arcs),
+            sum(self._sizes[arc] for arc in arcs),
+        )
+
+    def logs(self) -> dict[str, str]:
+        """The logs of results, and the first arc of the queries of each."""
+        found = {
+            log_of(t.sources[0].arc, kind_of(t)): t.sources[0].arc
+            for t, kept in self._alike
+            if kept
+        }
+        for entry in self._special.values():
+            if entry.kept:
+                found[entry.log] = entry.arcs[0]
+        return found
+
+    def _computed(self, arcs: Collection[str]) -> dict[tuple[str, str], dict[Attribute, Ids]]:
+        """Expressions in SELECT, and the queries that have them."""
+        found: dict[tuple[str, str], dict[Attribute, list[Ids]]] = {}
+        for entry in self._special.values():
+            if entry.arcs[0] not in arcs or not entry.kept:
+                continue
+            held = found.setdefault((entry.arcs[0], entry.kind), {})
+            for item in entry.read.items:
+                if is_computed(item):
+                    held.setdefault(item.attribute, []).append(entry.ids)
+        return {
+            key: {attribute: np.concatenate(ids) for attribute, ids in held.items()}
+            for key, held in found.items()
+        }
+
+    def _counted(self, arcs: Collection[str]) -> Ids:
+        """Queries of groups whose results are only counted."""
+        held = [
+            entry.ids
+            for entry in self._special.values()
+            if not entry.kept and entry.arcs[0] in arcs
+        ]
+        return np.concatenate(held) if held else np.zeros(0, np.int32)
+
+
+def connected(groups: Iterable[Collection[str]]) -> list[tuple[str, ...]]:
+    """Groups that have something in common as one.
+
+    >>> connected([["S"], ["T", "U"], ["U", "V"]])
+    [('S',), ('T', 'U', 'V')]
+    """
+    found: list[set[str]] = []
+    for group in groups:
+        near = [other for other in found if not other.isdisjoint(group)]
+        found = [other for other in found if other.isdisjoint(group)] + [set(group).union(*near)]
+    return sorted(tuple(sorted(group)) for group in found)
+
+
+def _is_special(entry: Entry) -> bool:
+    """Whether more has to be known of an entry than its template, which others may share."""
+    if isinstance(entry.read, ReadAggregate) or any(map(is_computed, entry.read.items)):
+        return True
+    return entry.read.join is not None and not entry.kept
+
+
+def is_computed(item: Item) -> bool:
+    """Whether a field of a result is more than a copy, of a field or of a constant."""
+    return item.attribute.field is None and not item.attribute.slots
+
+
+def kind_of(template: Template) -> str:
+    """The kind of queries of a template whose results are kept."""
+    return SELECT if template.join is None else group_name("join", template.join)
+
+
+def _copied(
+    templates: Iterable[Template], aggregated: Iterable[Entry]
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The fields that results copy, of each kind."""
+    items = [((t.sources[0].arc, kind_of(t)), t.items) for t in templates]
+    items += [((e.arcs[0], e.kind), e.read.items) for e in aggregated if e.kept]
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for key, listed in items:
+        names = (item.attribute.field for item in listed)
+        held = found.setdefault(key, {})
+        held.update(dict.fromkeys(name for name in names if name is not None))
+    return {key: tuple(names) for key, names in found.items()}
+
+
+def _fields(
+    arcs: Collection[str], templates: Iterable[Template], aggregated: Iterable[Entry]
+) -> dict[str, frozenset[str]]:
+    """The fields of each arc that somebody reads."""
+    found: dict[str, set[str]] = {arc: set() for arc in arcs}
+    for template in templates:
+        for source, own in zip(template.sources, _read(template), strict=True):
+            found[source.arc] |= own | fields_of(source.clauses)
+    for entry in aggregated:
+        assert isinstance(entry.read, ReadAggregate)
+        found[entry.read.shape.arc] |= {*entry.read.fields, *fields_of(entry.read.clauses)}
+    return {arc: frozenset(names) for arc, names in found.items()}
+
+
+def _read(template: Template) -> list[set[str]]:
+    """For each source, the fields that results, joins and clauses over joined tuples read."""
+    wanted = {name for item in template.items for name in item.attribute.fields}
+    wanted |= fields_of(template.clauses)
+    if template.join is None:
+        return [wanted]
+    own: list[set[str]] = [set() for _ in template.sources]
+    for name in wanted:
+        place, _, field = name.partition(".")
+        own[int(place[1:])].add(field)
+    for i, field, j, other in template.join.equal:
+        own[i].add(field)
+        own[j].add(other)
+    for place_, on in enumerate(template.join.on):
+        own[place_].add(on)
+    return own
+
+
+def _join_groups(templates: Iterable[Template]) -> tuple[JoinGroup, ...]:
+    """One group for each way of joining; its windows are the largest in use."""
+    alike: dict[str, list[Template]] = {}
+    for template in templates:
+        if template.join is not None:
+            alike.setdefault(kind_of(template), []).append(template)
+    return tuple(_join_group(name, alike[name]) for name in sorted(alike))
+
+
+def _join_group(name: str, same: Sequence[Template]) -> JoinGroup:
+    shape = same[0].join
+    assert shape is not None
+    read = [_read(template) for template in same]
+    fields = tuple(
+        tuple(sorted(set().union(*(own[n] for own in read)))) for n in range(len(shape.arcs))
+    )
+    rows = tuple(map(max, zip(*(t.rows for t in same), strict=True)))
+    bands = tuple(
+        tuple(map(max, zip(*rows_of, strict=True)))
+        for rows_of in zip(*(t.bands for t in same), strict=True)
+    )
+    return JoinGroup(name, shape, fields, rows, bands)
+
+
+def _aggregate_groups(entries: Iterable[Entry]) -> tuple[AggregateGroup, ...]:
+    alike: dict[str, list[Entry]] = {}
+    for entry in entries:
+        alike.setdefault(entry.kind, []).append(entry)
+    return tuple(AggregateGroup.of(name, alike[name]) for name in sorted(alike))

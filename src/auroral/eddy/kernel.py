@@ -1,0 +1,339 @@
+"""The eddy's kernel: one pass over a train for all continuous queries of some arcs.
+
+Grouped filters find the lineage of every tuple; what it satisfies goes to the queries, to the
+SteMs and to the panes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from auroral.continuous.functions import PythonFunction
+from auroral.continuous.template import Attribute, JoinShape
+from auroral.eddy.entry import COUNT, SELECT, Ids, log_of, place
+from auroral.eddy.evaluation import Columns
+from auroral.eddy.index import Matched, match
+from auroral.eddy.lineage import Lineage
+from auroral.eddy.panes import AggregateGroup
+from auroral.eddy.panes import step as step_panes
+from auroral.eddy.parts import Snapshot, load_parts
+from auroral.eddy.report import Report
+from auroral.eddy.routing import Visit
+from auroral.eddy.stem_lineage import aligned, encoding, masked
+from auroral.eddy.stems import Arrived, step_stems
+from auroral.eddy.version import Version
+from auroral.kernels.grouping import buckets_of
+from auroral.kernels.kernel import Context, Emitted
+from auroral.network.types import HIDDEN
+from auroral.progress.lowwater import LowWater, Mark
+from auroral.storage.segment import read_file
+
+Rows = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the driver decides for one step of an eddy, beside its queries."""
+
+    version: Version
+    orders: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
+    """By arc, for each chunk of its tuples, the order of the filters."""
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """How many tuples of an arc came before this step."""
+    marks: Mapping[tuple[str, str], Mark] = field(default_factory=dict)
+    """By arc and attribute."""
+    home: str = ""
+    """Where the state lies: what a process remembers of it is remembered under this name."""
+    sampled: bool = False
+    """Whether samples of values are wanted."""
+    bucket: int = 0
+    buckets: int = 1
+
+    def at(self, bucket: int, buckets: int) -> Turn:
+        """The same for one of several buckets."""
+        return replace(self, bucket=bucket, buckets=buckets)
+
+
+@dataclass(frozen=True)
+class EddyKernel:
+    """All continuous queries of some arcs at work on one bucket."""
+
+    arcs: tuple[str, ...]
+    fields: tuple[Mapping[str, str], ...]
+    """For each arc, the kernel's column of each field."""
+    functions: Mapping[str, PythonFunction] = field(default_factory=dict)
+
+    def tables(self) -> Mapping[str, pa.Schema]:
+        return {}
+
+    def step(
+        self, inputs: Sequence[pa.Table], state: Mapping[str, Any], context: Context
+    ) -> Emitted:
+        """Process a step; of its state it gets the files, and reads what it needs."""
+        turn = context.extra
+        assert isinstance(turn, Turn)
+        tables = {
+            arc: _named(table, names)
+            for arc, table, names in zip(self.arcs, inputs, self.fields, strict=True)
+        }
+        return _Step(self, turn, context, state).run(tables)
+
+
+class _Step:
+    """One bucket's share of a step."""
+
+    def __init__(
+        self,
+        kernel: EddyKernel,
+        turn: Turn,
+        context: Context,
+        state: Mapping[str, Sequence[str]],
+    ):
+        self._kernel = kernel
+        self._turn = turn
+        self._version = turn.version
+        self._context = context
+        self._state = state
+        self._emitted = Emitted()
+        self._report = Report()
+
+    def run(self, tables: Mapping[str, pa.Table]) -> Emitted:
+        arrived: dict[str, Arrived] = {}
+        for arc, table in tables.items():
+            own = self._own(arc, table)
+            rows = np.flatnonzero(np.logical_or.reduce(list(own.values())))
+            mine = table if len(rows) == len(table) else table.take(pa.array(rows))
+            columns = Columns(mine, self._kernel.functions)
+            matched = self._match(arc, columns)
+            self._select(arc, mine, columns, matched, own[SELECT][rows])
+            arrived[arc] = self._arrived(arc, table, mine, matched, own, rows)
+            for group in self._version.aggregates:
+                if group.shape.arc == arc:
+                    self._aggregate(group, mine, matched, own[group.name][rows])
+        if self._version.joins:
+            self._join(arrived)
+        self._emitted.note = self._report.document()
+        return self._emitted
+
+    # ── whose tuples ──
+
+    def _own(self, arc: str, table: pa.Table) -> dict[str, Mask]:
+        """For each kind, which tuples are this bucket's; equal keys meet in one bucket."""
+        own = {SELECT: self._in_bucket([table["_seq"]], table.num_rows)}
+        for group in self._version.joins:
+            keys = key_of(group.shape)
+            for n, source in enumerate(group.shape.arcs):
+                if source == arc:
+                    columns = None if keys is None else [table[keys[n]]]
+                    own[place(group.name, group.shape.arcs, n)] = self._in_bucket(
+                        columns, table.num_rows
+                    )
+        for aggregate in self._version.aggregates:
+            if aggregate.shape.arc == arc:
+                columns = [table[name] for name in aggregate.shape.by]
+                own[aggregate.name] = self._in_bucket(columns or None, table.num_rows)
+        return own
+
+    def _in_bucket(self, columns: Sequence[pa.ChunkedArray] | None, rows: int) -> Mask:
+        if self._turn.buckets == 1:
+            return np.ones(rows, bool)
+        if columns is None:
+            return np.full(rows, self._turn.bucket == 0)
+        place = buckets_of(columns, rows, self._turn.buckets)
+        return np.asarray(place == self._turn.bucket)
+
+    # ── filters ──
+
+    def _match(self, name: str, columns: Columns) -> Matched:
+        """The lineage of tuples of an arc, or of a group's joined tuples."""
+        snapshot = self._version.filters.get(name, Snapshot())
+        orders = self._turn.orders.get(name, ())
+        matched = match(load_parts(snapshot.paths), snapshot.removed, columns, orders)
+        self._report.visit(name, columns.rows, matched.visits)
+        for (_, query), (tuples, reason) in matched.errors.items():
+            self._report.fail(query, tuples, reason)
+        if self._turn.sampled and matched.sample:
+            self._report.samples[name] = dict(matched.sample)
+        return matched
+
+    def _select(
+        self, arc: str, table: pa.Table, columns: Columns, matched: Matched, own: Mask
+    ) -> None:
+        """Select-project queries: count what they match, keep what they want."""
+        for kind in (SELECT, COUNT):
+            lineage = matched.lineages.get(kind)
+            if lineage is None:
+                continue
+            if not own.all():
+                mine = np.flatnonzero(own)
+                lineage = lineage.take(mine)
+                rows = mine
+            else:
+                rows = np.arange(len(own))
+            self._report.count(lineage.counts())
+            if kind == SELECT:
+                self._keep((arc, kind), table, columns, lineage, rows)
+
+    def _keep(
+        self,
+        key: tuple[str, str],
+        table: pa.Table,
+        columns: Columns,
+        lineage: Lineage,
+        rows: Rows | None = None,
+    ) -> None:
+        """Emit the tuples that some query wants, with what it computes of them."""
+        counted = self._version.counted
+        lineage = lineage.without(counted) if len(counted) else lineage
+        alive = np.flatnonzero(lineage.alive())
+        if not len(alive):
+            return
+        lineage = lineage.take(alive).smaller() if len(alive) < lineage.rows else lineage.smaller()
+        at = alive if rows is None else rows[alive]
+        names = [*(n for n in HIDDEN if n in table.column_names), *self._version.copied[key]]
+        kept = table.select(list(dict.fromkeys(names))).take(pa.array(at))
+        for attribute, queries in self._version.computed.get(key, {}).items():
+            values = self._computed(attribute, queries, columns, lineage, at)
+            kept = kept.append_column(attribute.text, values)
+        for name, column in zip(("_ids", "_bits"), lineage.to_arrow().columns, strict=True):
+            kept = kept.append_column(name, column)
+        metadata = lineage.to_arrow().schema.metadata
+        self._emitted.ports[log_of(*key)] = kept.replace_schema_metadata(metadata)
+
+    def _computed(
+        self, attribute: Attribute, queries: Ids, columns: Columns, lineage: Lineage, at: Rows
+    ) -> pa.Array:
+        """A field of results, evaluated for the tuples whose queries have it."""
+        wanted = lineage.touching(queries)
+        found = columns.evaluate(attribute, at[wanted])
+        if found.failed is not None and found.failed.any():
+            failed = lineage.take(np.flatnonzero(wanted)[found.failed])
+            for query, tuples in zip(*failed.counts(), strict=True):
+                if query in queries:
+                    self._report.fail(int(query), int(tuples), found.reason or "failed")
+        places = np.full(len(at), -1, np.int64)
+        places[wanted] = np.arange(int(wanted.sum()))
+        return found.values.take(pa.array(places, mask=~wanted))
+
+    # ── joins and aggregates ──
+
+    def _arrived(
+        self,
+        arc: str,
+        whole: pa.Table,
+        mine: pa.Table,
+        matched: Matched,
+        own: Mapping[str, Mask],
+        rows: Rows,
+    ) -> Arrived:
+        """Tuples with their lineages in each join; in one of another bucket they have none."""
+        lineages = {
+            kind: _only(matched.lineages[kind], mask[rows])
+            for kind, mask in own.items()
+            if kind in matched.lineages and kind != SELECT
+        }
+        moments = np.asarray(whole["_seq"], np.int64)
+        return Arrived(mine, lineages, self._turn.numbers.get(arc, 0), moments, rows)
+
+    def _join(self, arrived: Mapping[str, Arrived]) -> None:
+        """Let new tuples probe the SteMs; what is joined goes through filters of its own."""
+        state = {name: _stored(files) for name, files in self._state.items() if files}
+        made = step_stems(
+            self._version.joins,
+            arrived,
+            state,
+            self._turn.marks,
+            self._context,
+            lambda group, joined, lineage: self._decide(group.name, joined, lineage),
+            cached_as=(self._turn.home, self._turn.bucket),
+        )
+        for group in self._version.joins:
+            if group.name in made.results:
+                table, lineage = made.results[group.name]
+                self._report.count(lineage.counts())
+                columns = Columns(table, self._kernel.functions)
+                self._keep((group.shape.arcs[0], group.name), table, columns, lineage)
+        self._emitted.state |= made.state
+        for reasons in made.late.values():
+            for reason, tuples in reasons.items():
+                self._emitted.late[reason] = self._emitted.late.get(reason, 0) + tuples
+        self._report.held |= {f"stem {arc}": held for arc, held in made.held.items()}
+        for arc, probed in made.probes.items():
+            self._report.probes[arc] = Visit(probed.probed, probed.matches, probed.seconds)
+
+    def _decide(self, group: str, made: pa.Table, lineage: Lineage) -> Lineage:
+        """Who is satisfied by joined tuples or aggregates: windows of joins, HAVING and the like."""
+        found = self._match(group, Columns(made, self._kernel.functions))
+        decided = found.lineages.get(group)
+        return (
+            Lineage.none(lineage.rows)
+            if decided is None
+            else lineage.intersect(aligned(decided, encoding([lineage])))
+        )
+
+    def _aggregate(
+        self, group: AggregateGroup, table: pa.Table, matched: Matched, own: Mask
+    ) -> None:
+        """Count tuples in panes and close windows."""
+        names = {key: f"{key}:{group.name}" for key in ("panes", "classes")}
+        state = {
+            key: _stored(self._state[name]) for key, name in names.items() if self._state.get(name)
+        }
+        lineage = matched.lineages.get(group.name) or Lineage.none(table.num_rows)
+        mine = np.flatnonzero(own)
+        if len(mine) < len(own):
+            table, lineage = table.take(pa.array(mine)), lineage.take(mine)
+        shape = group.shape
+        mark = self._turn.marks.get((shape.arc, shape.on), LowWater())
+        assert isinstance(mark, LowWater)
+        made = step_panes(group, table, lineage, state, mark, self._context)
+        self._emitted.state |= {names[key]: changed for key, changed in made.state.items()}
+        for by_query in made.late.values():
+            for query, tuples in by_query.items():
+                self._report.late[query] = self._report.late.get(query, 0) + tuples
+        self._report.held[f"panes {group.name}"] = made.held
+        if made.results.num_rows:
+            lineage = self._decide(group.name, made.results, made.lineage)
+            self._report.count(lineage.counts())
+            columns = Columns(made.results, self._kernel.functions)
+            self._keep((shape.arc, group.name), made.results, columns, lineage)
+
+
+def key_of(shape: JoinShape) -> tuple[str, ...] | None:
+    """A field of each source such that all parts of a result have the same value in it.
+
+    >>> equal = ((0, "a", 1, "b"), (1, "b", 2, "c"))
+    >>> key_of(JoinShape(("S", "T", "U"), equal, "rows"))
+    ('a', 'b', 'c')
+    """
+    groups: list[set[tuple[int, str]]] = []
+    for i, one, j, other in shape.equal:
+        pair = {(i, one), (j, other)}
+        near = [group for group in groups if group & pair]
+        groups = [group for group in groups if not group & pair] + [pair.union(*near)]
+    for group in groups:
+        fields = dict(sorted(group, reverse=True))
+        if len(fields) == len(shape.arcs):
+            return tuple(fields[n] for n in range(len(shape.arcs)))
+    return None
+
+
+def _named(table: pa.Table, columns: Mapping[str, str]) -> pa.Table:
+    """The kernel's columns under the names of their fields."""
+    fields = {column: name for name, column in columns.items()}
+    return table.rename_columns([fields.get(name, name) for name in table.column_names])
+
+
+def _only(lineage: Lineage, mask: Mask) -> Lineage:
+    return lineage if mask.all() else masked(lineage, mask)
+
+
+def _stored(files: Sequence[str]) -> pa.Table:
+    return pa.concat_tables([read_file(file) for file in files], promote_options="permissive")

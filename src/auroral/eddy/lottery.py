@@ -1,0 +1,60 @@
+"""The lottery that decides which operator comes first, which next (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+
+
+def capped(weights: Mapping[str, float], caps: Mapping[str, float]) -> dict[str, float]:
+    """Chances in proportion to the weights, none above its cap; what is cut off goes to the rest.
+
+    If the caps leave no other way, chances exceed them in proportion.
+
+    >>> capped({"a": 8, "b": 1, "c": 1}, {"a": 0.5, "b": 1, "c": 1})
+    {'a': 0.5, 'b': 0.25, 'c': 0.25}
+    """
+    chances: dict[str, float] = {}
+    free = dict(weights)
+    left = 1.0
+    while free:
+        total = sum(free.values())
+        over = [name for name in free if left * free[name] / total > caps[name]]
+        if not over:
+            chances.update({name: left * weight / total for name, weight in free.items()})
+            break
+        for name in over:
+            chances[name] = caps[name]
+            del free[name]
+        left = max(1 - sum(chances.values()), 0.0)
+    whole = sum(chances.values())
+    return {name: chances[name] / whole for name in weights}
+
+
+def winners(chances: Mapping[str, float], draws: int, random: Random) -> list[str]:
+    """Draw with the given chances, evenly: in n draws each wins n × its chance, up to one.
+
+    Draws are systematic (one random start, then equal steps) and shuffled. A train has few
+    chunks; independent draws would give a rare loser too much of one train, none of the next.
+    """
+    names = list(chances)
+    random.shuffle(names)
+    start = random.random()
+    won: list[str] = []
+    passed = 0.0
+    for name in names:
+        passed += chances[name] * draws
+        while len(won) < draws and len(won) + start < passed:
+            won.append(name)
+    won += names[-1:] * (draws - len(won))  # sums of floats may fall short of 1
+    random.shuffle(won)
+    return won
+
+
+def ranked(weights: Mapping[str, float], random: Random) -> tuple[str, ...]:
+    """Draw all, one after the other without replacement, with chances by weight.
+
+    Times until the first event of processes with these rates come in such an order.
+    """
+    times = {name: random.expovariate(1.0) / weight for name, weight in weights.items()}
+    return tuple(sorted(times, key=times.__getitem__))

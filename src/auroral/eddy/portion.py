@@ -1,0 +1,116 @@
+"""The tuples of a chunk as the index reads them: each value once, and only where it is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from auroral.continuous.template import Attribute
+from auroral.eddy.domains import Domain
+from auroral.eddy.evaluation import Columns
+from auroral.eddy.keys import Keys, Mask, Rows, Scale, keys_of
+
+
+class Reader:
+    """The fields of a batch as keys and regions, found once for all its chunks."""
+
+    def __init__(self, tuples: Columns):
+        self.tuples = tuples
+        self._keys: dict[tuple[str, Scale], Keys] = {}
+        self._regions: dict[tuple[str, int], Rows] = {}
+
+    def keys(self, field: str, scale: Scale) -> Keys:
+        found = self._keys.get((field, scale))
+        if found is None:
+            found = self._keys[field, scale] = keys_of(self.tuples.column(field), scale)
+        return found
+
+    def regions(self, field: str, domain: Domain) -> Rows:
+        key = field, id(domain)
+        found = self._regions.get(key)
+        if found is None:
+            found = self._regions[key] = domain.regions_of(self.keys(field, domain.scale))
+        return found
+
+
+@dataclass
+class _Memo:
+    """The values of a computed attribute as far as they were asked for."""
+
+    place: NDArray[np.intp]
+    """Of each tuple of the chunk, where in `values` its value is; -1: not evaluated."""
+    values: pa.Array
+    failed: Mask
+
+
+class Portion:
+    """Tuples `start` to `stop` of a batch; rows are counted from `start`."""
+
+    def __init__(self, reader: Reader, start: int, stop: int):
+        self.reader = reader
+        self.start = start
+        self.rows = stop - start
+        self.slice = slice(start, stop)
+        self.reasons: dict[str, str] = {}
+        """By attribute why its first failure was one."""
+        self._memo: dict[str, _Memo] = {}
+
+    def keys(
+        self, attribute: Attribute, scale: Scale, rows: NDArray[Any] | None = None
+    ) -> tuple[Keys, Mask | None]:
+        """Keys of some rows (None: of all), and which of them could not be evaluated."""
+        if attribute.field is not None:
+            at = self.slice if rows is None else rows + self.start
+            return self.reader.keys(attribute.field, scale).take(at), None
+        values, failed = self._evaluated(attribute, rows)
+        return keys_of(values, scale), failed
+
+    def regions(
+        self, attribute: Attribute, domain: Domain, rows: NDArray[Any] | None = None
+    ) -> tuple[Rows, Mask | None]:
+        """Regions of some rows (None: of all), and which of them could not be evaluated."""
+        if attribute.field is not None:
+            at = self.slice if rows is None else rows + self.start
+            return self.reader.regions(attribute.field, domain)[at], None
+        keys, failed = self.keys(attribute, domain.scale, rows)
+        return domain.regions_of(keys), failed
+
+    def with_constants(
+        self, attribute: Attribute, rows: NDArray[Any], constants: dict[int, pa.Array]
+    ) -> tuple[pa.Array, Mask | None]:
+        """Values of an attribute that holds constants, for rows with their constants."""
+        found = self.reader.tuples.evaluate(attribute, rows + self.start, constants)
+        if found.reason is not None:
+            self.reasons.setdefault(attribute.text, found.reason)
+        return found.values, found.failed
+
+    def _evaluated(
+        self, attribute: Attribute, rows: NDArray[Any] | None
+    ) -> tuple[pa.Array, Mask | None]:
+        memo = self._memo.get(attribute.text)
+        if memo is None:
+            place = np.full(self.rows, -1, np.intp)
+            memo = _Memo(place, pa.array([], attribute.type.arrow()), np.empty(0, bool))
+            self._memo[attribute.text] = memo
+        asked = np.arange(self.rows) if rows is None else rows
+        wanted = np.zeros(self.rows, bool)
+        wanted[asked] = True
+        missing = np.flatnonzero(wanted & (memo.place < 0))
+        if len(missing):
+            found = self.reader.tuples.evaluate(attribute, missing + self.start)
+            if found.reason is not None:
+                self.reasons.setdefault(attribute.text, found.reason)
+            memo.place[missing] = np.arange(len(missing)) + len(memo.values)
+            values = found.values
+            if isinstance(values, pa.ChunkedArray):
+                values = values.combine_chunks()
+            memo.values = pa.concat_arrays([memo.values.cast(values.type), values])
+            failed = np.zeros(len(missing), bool) if found.failed is None else found.failed
+            memo.failed = np.concatenate([memo.failed, failed])
+        at = memo.place[asked]
+        failed = memo.failed[at]
+        return memo.values.take(pa.array(at)), failed if failed.any() else None

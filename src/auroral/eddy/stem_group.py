@@ -1,0 +1,89 @@
+"""What SteMs are told of joins and arrivals, and what a step over them gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from auroral.continuous.template import JoinShape
+from auroral.eddy.lineage import Lineage
+from auroral.kernels.grouping import Ids
+from auroral.kernels.kernel import Appended
+
+
+@dataclass(frozen=True)
+class JoinGroup:
+    """The queries of one shape: they share one join."""
+
+    name: str
+    """Also the kind of its lineage."""
+    shape: JoinShape
+    fields: tuple[tuple[str, ...], ...]
+    """For each source, the fields that results or clauses of any of its queries read."""
+    rows: tuple[int, ...] = ()
+    """With row windows, the largest in use of each source."""
+    bands: tuple[tuple[int | float, ...], ...] = ()
+    """With `range`: by how much source j's attribute may exceed source i's, at the most."""
+    since: int = 0
+    """No earlier tuple takes part in any of its queries."""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Under which kind each source's lineage goes; an arc may be joined with itself."""
+        arcs = self.shape.arcs
+        return tuple(
+            self.name if arcs.count(arc) == 1 else f"{self.name}/{n}" for n, arc in enumerate(arcs)
+        )
+
+    def keys(self, place: int) -> tuple[str, ...]:
+        """The fields of a source that equalities compare."""
+        pairs = [((i, one), (j, other)) for i, one, j, other in self.shape.equal]
+        return tuple(dict.fromkeys(name for pair in pairs for at, name in pair if at == place))
+
+    def stored(self, place: int) -> tuple[str, ...]:
+        """The fields of a source that have to be stored."""
+        on = self.shape.on[place : place + 1]
+        return tuple(dict.fromkeys([*self.keys(place), *on, *self.fields[place]]))
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """Tuples of one arc that arrived in this step, in order, and whom they may satisfy.
+
+    `first_number` tuples of the arc arrived before the step. If the table has not all that
+    arrived in it, `moments` are the moments of all, and `rows` says which of them the table has.
+    """
+
+    table: pa.Table
+    lineages: Mapping[str, Lineage] = field(default_factory=dict)
+    """By place: the group's name, or `name/i` for source i of a group that has the arc twice."""
+    first_number: int = 0
+    moments: Ids | None = None
+    rows: Ids | None = None
+
+
+@dataclass
+class Probed:
+    """What was asked of a SteM: tuples sent to it, tuples that came back, and how long it took."""
+
+    probed: int = 0
+    matches: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class StemStep:
+    """What a step made."""
+
+    results: dict[str, tuple[pa.Table, Lineage]] = field(default_factory=dict)
+    """By group: joined tuples in any order, and the queries each satisfies."""
+    state: dict[str, pa.Table | Appended] = field(default_factory=dict)
+    """State tables that have changed, `stem:<arc>`."""
+    late: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By arc and reason, tuples that some query would have taken but for their place in order."""
+    held: dict[str, int] = field(default_factory=dict)
+    """By arc, stored tuples that a join still needs."""
+    probes: dict[str, Probed] = field(default_factory=dict)
+    """By arc."""

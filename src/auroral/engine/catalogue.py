@@ -1,0 +1,198 @@
+"""What can be asked about the continuous queries that are registered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from auroral.eddy.book import Book
+from auroral.eddy.entry import Entry, member_of
+from auroral.engine.registering import family_of
+from auroral.engine.tally import Tally
+from auroral.engine.views import View, family_view, query_view, together_view
+from auroral.errors import UsageError, closest, known
+from auroral.network.queries import Family, Query, parameter_types
+from auroral.network.types import Schema
+
+
+class Catalogue:
+    """Names, results and matches of queries and families."""
+
+    def __init__(self, book: Book, boxed: dict[str, Query], tally: Tally, lock: threading.RLock):
+        self._book = book
+        self._boxed = boxed
+        self._tally = tally
+        self._lock = lock
+
+    def names(self) -> list[str]:
+        """Queries and families by name."""
+        return list(dict.fromkeys([*map(family_of, self._book.entries), *self._boxed]))
+
+    def chunks(self, name: str) -> list[Entry]:
+        """A query, or a family with all that was added to it later."""
+        first = self._book.entries.get(name)
+        if first is None:
+            return []
+        if first.keys is None:
+            return [first]
+        prefix = f"{name}+"
+        return [first, *(e for n, e in self._book.entries.items() if n.startswith(prefix))]
+
+    def view(self, name: str) -> View | None:
+        """How the results of a query look, if an eddy has it."""
+        with self._lock:
+            chunks = self.chunks(name)
+            if not chunks:
+                found = member_of(name)
+                if not found or not self.chunks(found[0]):
+                    return None
+                entry, member = self.member(name)
+                self._require_kept(name, entry)
+                return query_view(entry, member)
+            self._require_kept(name, chunks[0])
+            query = chunks[0].query
+            if isinstance(query, Family):
+                return family_view(chunks, query.key)
+            return query_view(chunks[0])
+
+    def schema(self, name: str) -> Schema | None:
+        """The fields of a query's results, those of a family behind its key."""
+        with self._lock:
+            chunks = self.chunks(name)
+            if not chunks:
+                return None
+            fields = chunks[0].schema()
+            query, keys = chunks[0].query, chunks[0].keys
+            if not isinstance(query, Family) or keys is None:
+                return fields
+            key = parameter_types(pa.table({query.key: keys})).fields
+            return Schema((*key, *fields.fields))
+
+    def together(self, name: str | None, taken: Callable[[Entry], int]) -> tuple[View, bool]:
+        """How the results of many queries look; and whether these are all that share a log."""
+        with self._lock:
+            chunks = self._those(name)
+            whole = len(chunks) == len(self.reading(chunks[0].log))
+            return together_view(chunks, self.names_of, taken), whole
+
+    def reading(self, log: str) -> list[Entry]:
+        """The entries whose results are in a log."""
+        with self._lock:
+            return [e for e in self._book.entries.values() if e.kept and e.log == log]
+
+    def _those(self, name: str | None) -> list[Entry]:
+        chunks = self.chunks(name) if name else []
+        if chunks:
+            self._require_kept(str(name), chunks[0])
+            return chunks
+        kept = [entry for entry in self._book.entries.values() if entry.kept]
+        by_log: dict[str, list[Entry]] = {}
+        for entry in kept:
+            if name is None or (entry.arcs == (name,) and entry.log == f"matches#{name}"):
+                by_log.setdefault(entry.log, []).append(entry)
+        if len(by_log) == 1:
+            return next(iter(by_log.values()))
+        names = sorted({"+".join(entry.arcs) for entry in kept} | set(self.names()))
+        if not by_log:
+            message = f"there is no query, family or stream with queries {name or ''}".strip()
+            raise UsageError("UNKNOWN_QUERY", f"{message}; {known(names)}")
+        raise UsageError(
+            "SEVERAL_RESULTS",
+            "queries read several streams or join them, their results differ in fields",
+            hint=f"name a stream, a family or a query: {known(names)}",
+        )
+
+    def _require_kept(self, name: str, entry: Entry) -> None:
+        if not entry.kept:
+            raise UsageError(
+                "ONLY_COUNTED",
+                f"the results of {name} are counted, not kept",
+                hint="look at engine.matches(), or register it with results: keep",
+            )
+
+    def names_of(self, ids: Any) -> pa.Array:
+        """The names of queries by id."""
+        entries = sorted(self._book.entries.values(), key=lambda entry: entry.first)
+        firsts = np.array([entry.first for entry in entries])
+        found = np.empty(len(ids), object)
+        at = np.searchsorted(firsts, ids, side="right") - 1
+        for place in np.unique(at):
+            entry, here = entries[place], at == place
+            if entry.keys is None:
+                found[here] = entry.name
+            else:
+                keys = entry.keys.take(pa.array(np.asarray(ids)[here] - entry.first))
+                name = family_of(entry.name)
+                found[here] = [f"{name}[{key}]" for key in keys.cast(pa.string()).to_pylist()]
+        return pa.array(found, pa.string())
+
+    def statistics(self) -> dict[str, dict[str, Any]]:
+        """Queries and families with their matches and errors."""
+        with self._lock:
+            found: dict[str, dict[str, Any]] = {}
+            for name in self.names():
+                chunks = self.chunks(name)
+                if not chunks:
+                    found[name] = {"sql": self._boxed[name].sql, "shared": False}
+                    continue
+                ids = np.concatenate([_live(entry) for entry in chunks])
+                failed = [n for n in self._tally.failed if _has(chunks, n)]
+                late = [n for n in self._tally.late if _has(chunks, n)]
+                found[name] = {
+                    "sql": chunks[0].query.sql,
+                    "shared": True,
+                    "matches": int(self._tally.matches(ids).sum()),
+                    "errors": sum(self._tally.failed[n] for n in failed),
+                    "late": sum(self._tally.late[n] for n in late),
+                }
+                if failed:
+                    found[name]["error"] = self._tally.errors(failed[-1])[1]
+                if chunks[0].keys is not None:
+                    found[name]["members"] = len(ids)
+            return found
+
+    def matches(self, name: str | None = None) -> pa.Table:
+        """How often each query matched, and on how many tuples it failed."""
+        with self._lock:
+            entries = self.chunks(name) if name else list(self._book.entries.values())
+            if name and not entries:
+                entry, member = self.member(name)
+                ids = np.array([entry.first + member], np.int32)
+            else:
+                ids = np.concatenate([np.zeros(0, np.int32), *map(_live, entries)])
+            failed = self._tally.failed
+            errors = np.array([failed.get(int(i), 0) for i in ids]) if failed else 0 * ids
+            return pa.table(
+                {
+                    "query": self.names_of(ids),
+                    "matches": pa.array(self._tally.matches(ids)),
+                    "errors": pa.array(errors, pa.int64()),
+                }
+            )
+
+    def member(self, name: str) -> tuple[Entry, int]:
+        found = member_of(name)
+        for entry in self.chunks(found[0]) if found else ():
+            assert found is not None
+            member = entry.member(found[1])
+            if member is not None:
+                return entry, member
+        names = self.names()
+        raise UsageError(
+            "UNKNOWN_QUERY",
+            f"there is no query {name}; {known(names)}",
+            hint=closest(name, names),
+        )
+
+
+def _has(chunks: Sequence[Entry], query: int) -> bool:
+    return any(entry.first <= query < entry.first + entry.count for entry in chunks)
+
+
+def _live(entry: Entry) -> Any:
+    ids = entry.ids
+    return np.delete(ids, list(entry.gone)) if entry.gone else ids

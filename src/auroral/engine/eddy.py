@@ -1,0 +1,188 @@
+"""Steps of an eddy: its queries as of the train's moments, routes decided, reports learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from auroral.eddy.index import CHUNK
+from auroral.eddy.kernel import EddyKernel, Turn
+from auroral.eddy.report import Report
+from auroral.eddy.routing import Router
+from auroral.eddy.version import Version
+from auroral.engine.plane import ProgressPlane
+from auroral.engine.queries import Queries
+from auroral.engine.stateful import StatefulBox, _Result
+from auroral.engine.train import Train
+from auroral.kernels.kernel import Context
+from auroral.network.box import Box
+from auroral.progress.lowwater import moved_since
+from auroral.spark.stateful_runner import StatefulRunner
+from auroral.spark.train_file import TrainFile
+from auroral.spark.worker import Job
+from auroral.storage import Store
+
+_SAMPLE_EVERY = 16
+"""Values are sampled in the first steps and then in one of so many."""
+
+
+class EddyBox(StatefulBox):
+    """The eddy of some arcs in a running network."""
+
+    def __init__(
+        self,
+        store: Store,
+        plane: ProgressPlane,
+        runner: StatefulRunner,
+        box: Box,
+        queries: Queries,
+        policy: str,
+    ):
+        super().__init__(store, plane, runner, box, (), {})
+        self.arcs = box.sources()
+        self._queries = queries
+        self._policy = policy
+        self._routers: dict[str, Router] = {}
+        self._steps = 0
+        self._report = Report()
+        self._seen = {arc: store.manifest.progress().get(seen_key(arc), 0) for arc in self.arcs}
+        self._turn: Turn | None = None
+        self._had: set[str] = set()
+        self._arrived: dict[str, int] = {}
+        self.held_by: dict[str, dict[int, int]] = {}
+        """What each SteM and each set of panes holds, by bucket."""
+
+    # ── what a step is given ──
+
+    def log(self, table: str, bucket: int) -> str:
+        """State belongs to arcs and groups, not to the eddy that happens to serve them."""
+        return f"eddy#{table}/{bucket}"
+
+    def tables(self) -> Collection[str]:
+        return tuple(self._version.tables()) if self._turn is not None else ()
+
+    def arc(self, port: str) -> str:
+        return port
+
+    def writes(self, log: str) -> bool:
+        return self._queries.writes(self.name, log)
+
+    def boundary(self, moment: int) -> int | None:
+        return self._queries.boundary(self.name, moment)
+
+    @property
+    def _version(self) -> Version:
+        assert self._turn is not None
+        return self._turn.version
+
+    def _run(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> _Result:
+        self._turn = self._decided(train, files)
+        self._arrived = {arc: sum(f.rows for f in files.get(arc, ())) for arc in self.arcs}
+        self._report = Report()
+        result = super()._run(train, files)
+        result.retired += self._forgotten()
+        return result
+
+    def _decided(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> Turn:
+        """The queries and the routes of a train."""
+        version = self._queries.version(self.name, train.first)
+        orders = {}
+        for name, snapshot in version.filters.items():
+            router = self._router(name)
+            router.have(snapshot.operators)
+            rows = sum(file.rows for file in files.get(name, ()))
+            orders[name] = router.orders(max(1, -(-rows // CHUNK)))
+        since, until = train.first - 1, train.last
+        marks = {
+            key: mark.since(since).until(until)
+            for key, mark in self._plane.inputs_of(self.name).items()
+            if not version.stateless
+        }
+        self._steps += 1
+        sampled = self._steps <= 2 or self._steps % _SAMPLE_EVERY == 0
+        home = str(self._store.directory)
+        return Turn(version, orders, dict(self._seen), marks, home, sampled)
+
+    def _router(self, name: str) -> Router:
+        if name not in self._routers:
+            self._routers[name] = Router(self._policy, seed=len(self._routers))
+        return self._routers[name]
+
+    def _context(self, train: Train) -> Context:
+        return replace(super()._context(train), extra=self._turn)
+
+    def _idle(self, context: Context) -> list[int]:
+        assert self._turn is not None
+        first = context.first
+        moved = any(moved_since(mark, first) for mark in self._turn.marks.values())
+        ended = context.ended is not None and context.ended >= first
+        if self._version.stateless or not (moved or ended):
+            return []
+        return [bucket for bucket in self._buckets if self.segments(bucket)]
+
+    def _job(self, context: Context, idle: Sequence[int]) -> Job:
+        kernel = self._runner.physical.kernel
+        assert isinstance(kernel, EddyKernel)
+        columns = {
+            port: frozenset(kernel.fields[port][name] for name in self._version.fields[arc])
+            for port, arc in enumerate(self.arcs)
+        }
+        job = super()._job(context, idle)
+        return replace(job, columns=columns, shared_out=self._version.stateless)
+
+    def _forgotten(self) -> list[Any]:
+        """State that no query needs any more."""
+        wanted = set(self._version.tables())
+        had = self._had | {f"stem:{arc}" for arc in self.arcs}
+        self._had = had | wanted
+        return [
+            segment
+            for table in had - wanted
+            for bucket in self._buckets
+            for segment in self._store.segments(self.log(table, bucket))
+        ]
+
+    # ── what it told ──
+
+    def _result(self, train: Train, notes: Sequence[Mapping[str, Any]], main: Any) -> _Result:
+        result = super()._result(train, notes, main)
+        for note in notes:
+            self._report.add(note["more"])
+            for name, held in note["more"]["held"].items():
+                self.held_by.setdefault(name, {})[note["bucket"]] = held
+        return result
+
+    def step(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> Any:
+        change, letters = super().step(train, files)
+        seen = {seen_key(arc): self._seen[arc] + n for arc, n in self._arrived.items()}
+        change.progress = {**change.progress, **seen}
+        self._queries.tally.enter(change, self._report)
+        return change, letters
+
+    def committed(self) -> None:
+        super().committed()
+        for arc, more in self._arrived.items():
+            self._seen[arc] += more
+        self._queries.tally.committed()
+        for arc, visits in self._report.visits.items():
+            self._router(arc).learn(self._report.tuples.get(arc, 0), visits)
+        if self._report.samples:
+            self._queries.learn(self.name, self._report.samples)
+
+    def warm_up(self) -> None:
+        self._runner.warm_up()
+
+    def statistics(self) -> dict[str, Any]:
+        """What its filters, SteMs and panes do."""
+        return {
+            "queries": self._queries.latest(self.name).queries,
+            "policy": self._policy,
+            "filters": {name: router.statistics() for name, router in self._routers.items()},
+            "held": {name: sum(by.values()) for name, by in self.held_by.items()},
+        }
+
+
+def seen_key(arc: str) -> str:
+    """Under which the manifest keeps how many tuples of an arc its eddy has seen."""
+    return f"seen {arc}"

@@ -1,0 +1,350 @@
+"""The continuous queries of a running network: registered, changed and kept across restarts."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather
+
+from auroral.eddy.book import Book, connected
+from auroral.eddy.entry import NEVER, Entry, log_of
+from auroral.eddy.version import Version
+from auroral.engine.catalogue import Catalogue
+from auroral.engine.registering import Registrar, chunk_name, family_of
+from auroral.engine.tally import Tally
+from auroral.errors import UsageError, closest, known
+from auroral.network.network import Network
+from auroral.network.queries import Family, Query
+from auroral.storage import Change, QueryRow, Store
+
+EDDY = "eddy#"
+HELD = "results"
+"""The reader that keeps the results of queries until everybody has them."""
+
+
+def eddy_name(arcs: Sequence[str]) -> str:
+    """The name of the box that serves some arcs."""
+    return EDDY + "+".join(arcs)
+
+
+@dataclass
+class Modification:
+    """What a call of `modify` changes, read and checked; nothing of it is true yet."""
+
+    entries: list[Entry] = field(default_factory=list)
+    boxed: dict[str, Query] = field(default_factory=dict)
+    removed: list[Entry] = field(default_factory=list)
+    unboxed: list[str] = field(default_factory=list)
+    members: dict[str, list[int]] = field(default_factory=dict)
+    """By entry, the members of a family that go."""
+    declared: frozenset[str] = frozenset()
+    """Those that the network itself declares."""
+
+
+class Queries:
+    """Which queries there are, and what each eddy has to do at which moments."""
+
+    def __init__(self, store: Store, network: Network, registrar: Registrar):
+        self._store = store
+        self._network = network
+        self._registrar = registrar
+        self.lock = threading.RLock()
+        self._directory = store.directory / "queries"
+        self.book = Book(store.directory / "filters")
+        self.boxed: dict[str, Query] = {}
+        """Queries that no eddy can run: they are boxes of their own."""
+        self._rows: dict[str, QueryRow] = {}
+        self._versions: dict[str, list[Version]] = {}
+        self.tally = Tally(store)
+        self.catalogue = Catalogue(self.book, self.boxed, self.tally, self.lock)
+        self._declared: dict[str, QueryRow] = {}
+        self._next = 1
+
+    # ── versions ──
+
+    def boundary(self, eddy: str, moment: int) -> int | None:
+        """The first moment after another at which the queries of an eddy change."""
+        with self.lock:
+            starts = [v.start for v in self._versions[eddy] if v.start > moment]
+        return min(starts, default=None)
+
+    def version(self, eddy: str, moment: int) -> Version:
+        """What an eddy has to do at a moment; what was before is forgotten."""
+        with self.lock:
+            held = self._versions[eddy]
+            while len(held) > 1 and held[1].start <= moment:
+                held.pop(0)
+            return held[0]
+
+    def latest(self, eddy: str) -> Version:
+        with self.lock:
+            return self._versions[eddy][-1]
+
+    def writes(self, eddy: str, log: str) -> bool:
+        """Whether an eddy writes a log, now or as soon as its queries change."""
+        with self.lock:
+            kinds = {key for version in self._versions[eddy] for key in version.copied}
+            return any(log_of(*key) == log for key in kinds)
+
+    def learn(self, eddy: str, samples: Mapping[str, Mapping[str, pa.Array]]) -> None:
+        """Take samples of values; small sets of predicates are compiled anew for them."""
+        with self.lock:
+            renewed = [self.book.parts(name).learn(found) for name, found in samples.items()]
+            held = self._versions.get(eddy)
+            if held and any(renewed):
+                held[-1] = self.book.version(_arcs(eddy), held[-1].start)
+
+    def connect(self, moment: int) -> list[tuple[str, ...]]:
+        """Form eddies anew, as joins connect arcs; returns the arcs of each."""
+        with self.lock:
+            flows = self.book.flows()
+            self._versions = {eddy_name(arcs): [self.book.version(arcs, moment)] for arcs in flows}
+            return flows
+
+    # ── after a restart ──
+
+    def restore(self) -> list[tuple[str, ...]]:
+        """Register what an earlier run had, as far as it is still needed; the arcs of eddies.
+
+        Tuples may wait that came when other queries were there: from the first of them on, each
+        eddy gets the versions it would have had.
+        """
+        with self.lock:
+            head = self._store.least_head(EDDY)
+            rows = self._store.manifest.queries()
+            self._next = max((row.first + row.count for row in rows), default=1)
+            over = [row.first for row in rows if row.until is not None and row.until <= head]
+            self._store.forget_queries(over)
+            self._declared = {row.name: row for row in rows if row.declared is not None}
+            gone = self._store.manifest.gone()
+            held = [self._restored(row, gone) for row in rows if row.first not in over]
+            entries = [entry for entry in held if entry is not None]
+            flows = connected(entry.arcs for entry in entries)
+            self._versions = {eddy_name(arcs): [] for arcs in flows}
+            moments = {moment for entry in entries for moment in changes_of(entry)}
+            for moment in [head, *sorted(m for m in moments if head < m < NEVER)]:
+                self._replay(entries, moment, first=moment == head)
+            return flows
+
+    def _restored(self, row: QueryRow, gone: Mapping[int, int]) -> Entry | None:
+        document = json.loads(row.document)
+        self._rows[row.name] = row
+        query = Query(document["sql"], results=document["results"])
+        if "key" in document:
+            assert row.file is not None
+            path = str(self._directory / row.file)
+            query = Family(query.sql, path, document["key"], results=query.results)
+        if not document["shared"]:
+            if row.until is None:
+                self.boxed[row.name] = query
+            return None
+        entry = self._registrar.entry(row.name, query)
+        entry.first, entry.since, entry.until = row.first, row.since, row.until or NEVER
+        own = range(row.first, row.first + row.count)
+        entry.gone = {i - row.first: moment for i, moment in gone.items() if i in own}
+        return entry
+
+    def _replay(self, entries: Sequence[Entry], moment: int, *, first: bool) -> None:
+        """Make the changes of one moment, or all up to it, again."""
+        due = [e for e in entries if e.since <= moment if first or e.since == moment]
+        self.book.add([entry for entry in due if entry.until > moment])
+        touched = list(due)
+        for entry in entries:
+            left = [n for n, m in entry.gone.items() if (m <= moment if first else m == moment)]
+            if entry.until == moment and not first:
+                self.book.remove(entry)
+                touched.append(entry)
+            elif left and entry.name in self.book.entries:
+                self.book.remove(entry, left)
+                touched.append(entry)
+        self._renew({arc for entry in touched for arc in entry.arcs}, moment, always=first)
+
+    def declared(self) -> tuple[dict[str, Query], list[str]]:
+        """What the network says otherwise than it did when this state was left: to add, remove."""
+        add: dict[str, Query] = {}
+        remove: list[str] = []
+        live = {family_of(name) for name in [*self.book.entries, *self.boxed]}
+        for name, query in self._network.queries.items():
+            before = self._declared.get(name)
+            if before is None or before.declared != self._registrar.said(query):
+                add[name] = query
+                remove += [name] if name in live else []
+        remove += [n for n in self._declared if n not in self._network.queries and n in live]
+        return add, remove
+
+    # ── changing ──
+
+    def read(self, add: Mapping[str, Any], remove: Sequence[str]) -> Modification:
+        """Read and check a modification."""
+        with self.lock:
+            wanted = Modification()
+            for name in remove:
+                self._remove(name, wanted)
+            going = {*(family_of(entry.name) for entry in wanted.removed), *wanted.unboxed}
+            fresh: dict[str, Query] = {}
+            for name, given in add.items():
+                if self._is_more(given) and name not in going:
+                    wanted.entries.append(self._more(name, given))
+                else:
+                    self._require_free(name, going)
+                    fresh[name] = self._registrar.query(name, given)
+            entries, boxed = self._registrar.read(fresh)
+            wanted.entries += entries
+            wanted.boxed = boxed
+            return wanted
+
+    def is_structural(self, wanted: Modification) -> bool:
+        """Whether boxes come or go, not only rows of what eddies have."""
+        if wanted.boxed or wanted.unboxed:
+            return True
+        flows = [set(_arcs(eddy)) for eddy in self._versions]
+        return not all(any(flow.issuperset(e.arcs) for flow in flows) for e in wanted.entries)
+
+    def apply(
+        self,
+        wanted: Modification,
+        at: Callable[[], AbstractContextManager[int]],
+        *,
+        renew: bool = True,
+    ) -> None:
+        """Make it true from the moment that `at` gives on; predicates are compiled before.
+
+        Eddies get new versions unless they are to be connected anew.
+        """
+        with self.lock:
+            for entry in wanted.removed:
+                self.book.remove(entry)
+            for name, members in wanted.members.items():
+                self.book.remove(self.book.entries[name], members)
+            for entry in wanted.entries:
+                entry.first, self._next = self._next, self._next + entry.count
+            self.book.add(wanted.entries)
+            files = {entry.name: self._write_values(entry) for entry in wanted.entries}
+            with at() as moment:
+                self._commit(wanted, files, moment)
+                if renew:
+                    self._begin(wanted, moment)
+
+    def _commit(self, wanted: Modification, files: Mapping[str, str | None], moment: int) -> None:
+        rows = []
+        for entry in wanted.entries:
+            entry.since = moment
+            rows.append(self._row(entry.name, entry.query, wanted, moment, entry, files))
+        for name, query in wanted.boxed.items():
+            rows.append(self._row(name, query, wanted, moment))
+        ended = {self._rows[name].first: moment for name in wanted.unboxed}
+        ended |= {entry.first: moment for entry in wanted.removed}
+        gone = {
+            self.book.entries[name].first + member: moment
+            for name, members in wanted.members.items()
+            for member in members
+        }
+        logs = {entry.log for entry in wanted.entries if entry.kept}
+        heads = {(log, HELD): moment for log in logs if not self._store.has_cursor(log, HELD)}
+        self._store.commit(Change(queries=rows, ended=ended, gone=gone, heads=heads))
+        self._rows |= {row.name: row for row in rows}
+        self.boxed |= wanted.boxed
+        for name in wanted.unboxed:
+            del self.boxed[name]
+        for name, members in wanted.members.items():
+            self.book.entries[name].gone |= dict.fromkeys(members, moment)
+
+    def _row(
+        self,
+        name: str,
+        query: Query,
+        wanted: Modification,
+        moment: int,
+        entry: Entry | None = None,
+        files: Mapping[str, str | None] | None = None,
+    ) -> QueryRow:
+        first, count = (entry.first, entry.count) if entry else (self._next, 1)
+        self._next = max(self._next, first + count)
+        document = {"sql": query.sql, "results": query.results, "shared": entry is not None}
+        if isinstance(query, Family):
+            document["key"] = query.key
+        said = self._registrar.said(query) if name in wanted.declared else None
+        file = (files or {}).get(name)
+        return QueryRow(first, count, name, json.dumps(document), file, said, moment)
+
+    def _begin(self, wanted: Modification, moment: int) -> None:
+        """Let the eddies concerned have a new version from a moment on."""
+        members = [self.book.entries[name] for name in wanted.members]
+        entries = [*wanted.entries, *wanted.removed, *members]
+        self._renew({arc for entry in entries for arc in entry.arcs}, moment)
+
+    def _renew(self, changed: set[str], moment: int, *, always: bool = False) -> None:
+        for eddy, held in self._versions.items():
+            arcs = _arcs(eddy)
+            if always or not changed.isdisjoint(arcs):
+                fresh = self.book.version(arcs, moment)
+                if held and held[-1].start == moment:
+                    held[-1] = fresh
+                else:
+                    held.append(fresh)
+
+    def _write_values(self, entry: Entry) -> str | None:
+        """Keep the values of a family where a restart finds them."""
+        if not isinstance(entry.query, Family) or not self._store.durable:
+            return None
+        self._directory.mkdir(exist_ok=True)
+        path = self._directory / f"values-{entry.first}.arrow"
+        pyarrow.feather.write_feather(entry.query.table(), str(path), compression="zstd")
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+        return path.name
+
+    # ── what is wanted ──
+
+    def _remove(self, name: str, wanted: Modification) -> None:
+        chunks = self.catalogue.chunks(name)
+        if chunks:
+            wanted.removed += chunks
+        elif name in self.boxed:
+            wanted.unboxed.append(name)
+        else:
+            entry, member = self.catalogue.member(name)
+            wanted.members.setdefault(entry.name, []).append(member)
+
+    def _is_more(self, given: Any) -> bool:
+        return not isinstance(given, str | Query | Mapping)
+
+    def _more(self, name: str, values: Any) -> Entry:
+        """More members of a family."""
+        chunks = self.catalogue.chunks(name)
+        if not chunks or not isinstance(chunks[0].query, Family):
+            names = [family_of(n) for n, e in self.book.entries.items() if e.keys is not None]
+            raise UsageError(
+                "UNKNOWN_QUERY",
+                f"there is no family {name} to add rows to; {known(names)}",
+                hint=closest(name, names),
+            )
+        old = chunks[0].query
+        assert isinstance(old, Family)
+        query = Family(old.sql, values, old.key, results=old.results)
+        entry = self._registrar.entry(name, query)
+        for chunk in chunks:
+            self._registrar.require_new(name, chunk, entry)
+        number = 1 + max(int(chunk.name.partition("+")[2] or 0) for chunk in chunks)
+        entry.name = chunk_name(name, number)
+        return entry
+
+    def _require_free(self, name: str, going: set[str]) -> None:
+        taken = (name in self.boxed or self.catalogue.chunks(name)) and name not in going
+        self._registrar.require_name(name, taken=bool(taken))
+
+
+def changes_of(entry: Entry) -> set[int]:
+    """The moments at which an entry changes what an eddy has to do."""
+    return {entry.since, entry.until, *entry.gone.values()}
+
+
+def _arcs(eddy: str) -> tuple[str, ...]:
+    return tuple(eddy.removeprefix(EDDY).split("+"))

@@ -1,0 +1,94 @@
+"""Reading queries for a running network: what an eddy can run, and what needs boxes of its own."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from auroral.continuous.reading import NotShared
+from auroral.continuous.sharing import QueryReader, results_schema
+from auroral.eddy.entry import Entry
+from auroral.errors import NetworkError
+from auroral.network.box import Resolver
+from auroral.network.check import type_arcs, what_boxes_see
+from auroral.network.network import Network
+from auroral.network.queries import Family, Query
+
+
+class Registrar:
+    """Reads queries against the arcs of a network."""
+
+    def __init__(self, network: Network, resolver: Resolver | None = None):
+        self._network = network
+        arcs, order = type_arcs(network, network.boxes, resolver)
+        self._reader = QueryReader(network, arcs, order, what_boxes_see(network, resolver))
+
+    def query(self, name: str, given: Any) -> Query:
+        """A query as it may be given: text, keys as in a file, or declared."""
+        return self._network.declared_query(name, given)
+
+    def require_name(self, name: str, *, taken: bool) -> None:
+        """Refuse a name that no query can have, or that is another's."""
+        self._network.require_query_name(name, taken=taken)
+
+    def read(self, queries: Mapping[str, Query]) -> tuple[list[Entry], dict[str, Query]]:
+        """Queries for eddies, and those that need boxes; a mistake says which query, and where."""
+        entries: list[Entry] = []
+        boxed: dict[str, Query] = {}
+        for name, query in queries.items():
+            try:
+                entries.append(self.entry(name, query))
+            except NotShared as why:
+                self._reader.require_boxable(name, query, str(why))
+                self._reader.compiled(name, query)
+                boxed[name] = query
+        return entries, boxed
+
+    def entry(self, name: str, query: Query) -> Entry:
+        """A query or a family as an eddy takes it; it has no ids yet."""
+        found = self._reader.shared(name, query)
+        results_schema(query, found)
+        return Entry(name, query, 0, found.read, found.constants, found.keys)
+
+    def said(self, query: Query) -> str:
+        """What a network says of a query, to be compared with what another says."""
+        document: dict[str, Any] = {"sql": query.sql, "results": query.results}
+        if isinstance(query, Family):
+            table = query.table(self._network.directory)
+            document |= {"key": query.key, "values": fingerprint(table)}
+        return json.dumps(document, sort_keys=True)
+
+    def require_new(self, name: str, there: Entry, more: Entry) -> None:
+        """Refuse rows whose key a family has already."""
+        assert there.keys is not None and more.keys is not None  # noqa: PT018
+        live = [n for n in range(there.count) if n not in there.gone]
+        keys = there.keys if len(live) == there.count else there.keys.take(pa.array(live))
+        twice = pa.compute.is_in(more.keys.cast(keys.type), value_set=keys.combine_chunks())
+        if pa.compute.any(twice).as_py():
+            key = more.keys.filter(twice)[0]
+            raise NetworkError("DUPLICATE_NAME", f"the family {name} has a member {key} already")
+
+
+def fingerprint(table: pa.Table) -> str:
+    """A short text that two tables with the same rows have in common."""
+    crc = 0
+    for batch in table.combine_chunks().to_batches():
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        crc = zlib.crc32(sink.getvalue(), crc)
+    return f"{table.num_rows} rows, {crc:08x}"
+
+
+def chunk_name(family: str, number: int) -> str:
+    """What was added to a family later is an entry of its own."""
+    return f"{family}+{number}"
+
+
+def family_of(name: str) -> str:
+    """The name of the query or family that an entry belongs to."""
+    return name.partition("+")[0]

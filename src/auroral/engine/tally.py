@@ -1,0 +1,92 @@
+"""The tally: how often each continuous query matched, counted exactly once."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from auroral.eddy.report import Counts, Report
+from auroral.storage import Change, Store
+
+_FOLD_EVERY = 64
+_ERRORS = "query errors"
+
+
+class Tally:
+    """Matches and errors by the id of the query; kept in the manifest step by step."""
+
+    def __init__(self, store: Store):
+        self._matches = np.zeros(0, np.int64)
+        self._errors: dict[int, int] = {}
+        self._reasons: dict[int, str] = {}
+        self.late: dict[int, int] = {}
+        self._entered: list[Counts] = []
+        self._kept = 0
+        for ids, counts in store.manifest.tallies():
+            self._add((np.frombuffer(ids, np.int32), np.frombuffer(counts, np.int64)))
+            self._kept += 1
+        for (entity, query), value in store.counters.items():
+            if entity == _ERRORS:
+                self._errors[int(query)] = value
+
+    def enter(self, change: Change, report: Report) -> None:
+        """Put what a step counted into what it changes; it holds once that is committed."""
+        counts = report.totals()
+        self._entered = [counts]
+        if len(counts[0]):
+            self._kept += 1
+            change.tally_instead = self._kept > _FOLD_EVERY
+            ids, more = self._all(counts) if change.tally_instead else counts
+            change.tally = (ids.tobytes(), more.tobytes())
+            self._kept = 1 if change.tally_instead else self._kept
+        errors = {(_ERRORS, str(query)): n for query, (n, _) in report.errors.items()}
+        change.counts = {**change.counts, **errors}
+        self._reported = report
+
+    def committed(self) -> None:
+        """What was entered last is true."""
+        for counts in self._entered:
+            self._add(counts)
+        for query, (tuples, reason) in self._reported.errors.items():
+            self._errors[query] = self._errors.get(query, 0) + tuples
+            self._reasons[query] = reason
+        for query, tuples in self._reported.late.items():
+            self.late[query] = self.late.get(query, 0) + tuples
+        self._entered = []
+
+    def matches(self, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """The matches of some queries."""
+        found = np.zeros(len(ids), np.int64)
+        there = ids < len(self._matches)
+        found[there] = self._matches[ids[there]]
+        return found
+
+    def errors(self, query: int) -> tuple[int, str | None]:
+        """On how many tuples a query failed, and a reason."""
+        return self._errors.get(query, 0), self._reasons.get(query)
+
+    @property
+    def failed(self) -> dict[int, int]:
+        """The queries that failed, and on how many tuples."""
+        return self._errors
+
+    def _add(self, counts: Counts) -> None:
+        ids, more = counts
+        if len(ids):
+            self._reach(int(ids.max()))
+            np.add.at(self._matches, ids, more)
+
+    def _reach(self, last: int) -> None:
+        if last >= len(self._matches):
+            grown = np.zeros(max(last + 1, 2 * len(self._matches)), np.int64)
+            grown[: len(self._matches)] = self._matches
+            self._matches = grown
+
+    def _all(self, counts: Counts) -> Counts:
+        """Everything so far and a step more."""
+        ids, more = counts
+        total = np.zeros(max(len(self._matches), int(ids.max(initial=-1)) + 1), np.int64)
+        total[: len(self._matches)] = self._matches
+        np.add.at(total, ids, more)
+        used = np.flatnonzero(total)
+        return used.astype(np.int32), total[used]

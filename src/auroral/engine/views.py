@@ -1,0 +1,153 @@
+"""Results of queries: from logs that many queries share to what each one asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from auroral.eddy.entry import Entry, Ids
+from auroral.eddy.lineage import Lineage
+from auroral.network.types import HIDDEN
+
+Rows = npt.NDArray[np.int64]
+QUERIES = "queries"
+"""The column of `dequeue_all` with the names of the queries."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What one reader sees of a log: `rows` turns each segment into results."""
+
+    log: str
+    schema: pa.Schema
+    since: int
+    rows: Callable[[pa.Table], pa.Table]
+
+
+def query_view(entry: Entry, member: int | None = None) -> View:
+    """The results of a query, or of one member of a family."""
+    schema = entry.schema().arrow()
+
+    def rows(table: pa.Table) -> pa.Table:
+        found = rows_of(lineage_of(table), entry.first + (member or 0))
+        return _projected(entry, table, found, np.full(len(found), member or 0), schema)
+
+    return View(entry.log, schema, entry.since, rows)
+
+
+def family_view(chunks: Sequence[Entry], key: str) -> View:
+    """The results of all members of a family, each with its key in front."""
+    keys = chunks[0].keys
+    assert keys is not None
+    fields = chunks[0].schema().arrow()
+    name = key if key not in fields.names else f"{key}_"
+    schema = pa.schema([pa.field(name, keys.type), *fields])
+
+    def rows(table: pa.Table) -> pa.Table:
+        parts = []
+        lineage = lineage_of(table)
+        for entry in chunks:
+            found, members = pairs_of(lineage, entry)
+            part = _projected(entry, table, found, members, fields)
+            assert entry.keys is not None
+            at = len([n for n in HIDDEN if n in part.column_names])
+            parts.append(part.add_column(at, schema.field(0), entry.keys.take(pa.array(members))))
+        return pa.concat_tables(parts)
+
+    return View(chunks[0].log, schema, min(entry.since for entry in chunks), rows)
+
+
+def together_view(
+    chunks: Sequence[Entry], names: Callable[[Ids], pa.Array], taken: Callable[[Entry], int]
+) -> View:
+    """One row for each tuple, with a list of the queries it satisfies.
+
+    What a query has `taken` by itself before a moment is not given again.
+    """
+    chunks = sorted(chunks, key=lambda entry: entry.first)
+    fields = _shared_fields(chunks)
+    schema = pa.schema([*fields, pa.field(QUERIES, pa.list_(pa.string()))])
+    firsts = np.array([entry.first for entry in chunks])
+    lasts = np.array([entry.first + entry.count for entry in chunks])
+    heads = np.array([max(taken(entry), entry.since) for entry in chunks])
+
+    def rows(table: pa.Table) -> pa.Table:
+        offsets, ids = lineage_of(table).lists()
+        moments = np.repeat(table["_seq"].to_numpy(), np.diff(offsets))
+        at = np.maximum(np.searchsorted(firsts, ids, side="right") - 1, 0)
+        keep = (ids >= firsts[at]) & (ids < lasts[at]) & (moments >= heads[at])
+        sizes = np.add.reduceat(np.append(keep, 0), offsets[:-1]) if len(offsets) > 1 else keep
+        sizes = np.where(np.diff(offsets) > 0, sizes, 0)
+        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        lists = pa.ListArray.from_arrays(pa.array(ends), names(ids[keep]))
+        hidden = [n for n in HIDDEN if n in table.column_names]
+        part = table.select(hidden)
+        for field in fields:
+            part = part.append_column(field, _column(table, field))
+        part = part.append_column(schema.field(QUERIES), lists)
+        return part.filter(pa.array(sizes > 0))
+
+    return View(chunks[0].log, schema, min(entry.since for entry in chunks), rows)
+
+
+def _shared_fields(chunks: Sequence[Entry]) -> list[pa.Field]:
+    """The fields of the log that some of the queries select, copied ones first."""
+    found: dict[str, pa.Field] = {}
+    for entry in {id(e.read): e for e in chunks}.values():
+        for item in entry.read.items:
+            attribute = item.attribute
+            if not attribute.slots:
+                name = attribute.field or attribute.text
+                found.setdefault(name, pa.field(name, attribute.type.arrow()))
+    return list(found.values())
+
+
+def lineage_of(table: pa.Table) -> Lineage:
+    return Lineage.from_arrow(table)
+
+
+def rows_of(lineage: Lineage, query: int) -> Rows:
+    """The tuples that satisfy one query."""
+    found = []
+    for block in lineage.blocks:
+        for bit in np.flatnonzero(block.ids == query):
+            found.append(np.flatnonzero(block.bits[:, bit >> 3] >> (bit & 7) & 1))
+    listed = np.flatnonzero(lineage.ids == query)
+    found.append(np.searchsorted(lineage.offsets, listed, side="right") - 1)
+    return np.sort(np.concatenate(found))
+
+
+def pairs_of(lineage: Lineage, entry: Entry) -> tuple[Rows, Rows]:
+    """Tuples and the numbers of the members of a family that they satisfy."""
+    offsets, ids = lineage.lists()
+    own = np.flatnonzero((ids >= entry.first) & (ids < entry.first + entry.count))
+    rows = np.searchsorted(offsets, own, side="right") - 1
+    return rows, ids[own].astype(np.int64) - entry.first
+
+
+def _projected(
+    entry: Entry, table: pa.Table, rows: Rows, members: Rows, schema: pa.Schema
+) -> pa.Table:
+    """Some tuples as a query's result, behind their hidden columns."""
+    taken = table.take(pa.array(rows))
+    hidden = [name for name in HIDDEN if name in table.column_names]
+    columns = [taken[name] for name in hidden]
+    for item, field in zip(entry.read.items, schema, strict=True):
+        if item.attribute.slots:
+            constants = entry.constants[str(item.attribute.slots[0])]
+            columns.append(constants.take(pa.array(members)).cast(field.type))
+        else:
+            name = item.attribute.field or item.attribute.text
+            columns.append(_column(taken, pa.field(name, field.type)))
+    return pa.Table.from_arrays(columns, names=[*hidden, *schema.names])
+
+
+def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+    """A column of the log; a segment from before somebody wanted it has none."""
+    if field.name not in table.column_names:
+        return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
+    return table[field.name].cast(field.type)

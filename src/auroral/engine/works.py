@@ -1,0 +1,109 @@
+"""What depends on which boxes there are, put together; made anew when boxes come or go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from auroral.engine.assembly import running, stateful_boxes
+from auroral.engine.dead import DeadLetters
+from auroral.engine.delivery import Outputs
+from auroral.engine.plane import ProgressPlane
+from auroral.engine.queries import Queries
+from auroral.engine.stateful import StatefulBox
+from auroral.engine.stepper import Stepper, slots_directory
+from auroral.engine.wiring import all_superboxes, output_arcs, register_consumers
+from auroral.network.box import Resolver
+from auroral.network.check import CheckedNetwork
+from auroral.network.network import Network
+from auroral.scheduling.superboxes import Superbox
+from auroral.spark.runner import Runner
+from auroral.storage import Store
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an engine was given and never changes."""
+
+    network: Network
+    session: SparkSession
+    resolver: Resolver
+    tables: Mapping[str, Any]
+    bound: Iterable[str]
+    """Outputs that have a sink."""
+    train: int
+    driver_bytes: int
+    reuse_plans: bool | None
+    now_us: Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Works:
+    """A running network: its boxes, their progress, their steps, their outputs."""
+
+    checked: CheckedNetwork
+    plane: ProgressPlane
+    superboxes: tuple[Superbox, ...]
+    stateful: Mapping[str, StatefulBox]
+    stepper: Stepper
+    outputs: Outputs
+
+
+def checked_network(
+    settings: Settings, queries: Queries, eddies: Sequence[tuple[str, ...]]
+) -> CheckedNetwork:
+    """The boxes that run now."""
+    boxes = running(settings.network, settings.resolver, queries.boxed, eddies)
+    return boxes.check(settings.resolver)
+
+
+def build(
+    settings: Settings,
+    store: Store,
+    queries: Queries,
+    dead: DeadLetters,
+    checked: CheckedNetwork,
+    *,
+    moment: int,
+    ended: int | None,
+) -> Works:
+    """Put a network together; boxes that are new begin at a moment."""
+    plane = ProgressPlane(checked, store.manifest.progress())
+    store.progressing = {arc: list(marks) for arc, marks in plane.arcs().items()}
+    arcs = output_arcs(checked, settings.bound)
+    superboxes = all_superboxes(checked, arcs)
+    register_consumers(store, superboxes, arcs, plane.logs(), moment)
+    if ended is not None:
+        plane.end(ended)
+    slots = slots_directory(store)
+    runner = Runner(settings.session, checked, slots, reuse_plans=settings.reuse_plans)
+    stateful = stateful_boxes(
+        settings.session,
+        checked,
+        store,
+        plane,
+        superboxes,
+        slots,
+        tables=settings.tables,
+        queries=queries,
+        reuse_plans=settings.reuse_plans,
+    )
+    stepper = Stepper(
+        checked,
+        store,
+        runner,
+        dead,
+        plane,
+        superboxes,
+        stateful,
+        train=settings.train,
+        driver_bytes=settings.driver_bytes,
+    )
+    shared = {n: o.from_ for n, o in settings.network.outputs.items() if n not in arcs}
+    outputs = Outputs(
+        checked, store, arcs | shared, settings.now_us, stepper.emitted_before, queries
+    )
+    return Works(checked, plane, superboxes, stateful, stepper, outputs)

@@ -1,0 +1,34 @@
+"""Parquet files that Spark wrote, taken over as segments."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from auroral.storage.segment import Segment, bounds_of, checksum, disk_errors
+from auroral.storage.store import Store
+
+
+def adopt(store: Store, log: str, path: Path, sealed: int) -> list[Segment]:
+    """Take over the files that Spark wrote into a directory, one segment each."""
+    segments = []
+    progressing = store.progressing.get(log, ())
+    for part in sorted(path.glob("part-*.parquet")):
+        metadata = pq.read_metadata(part)
+        if metadata.num_rows == 0:
+            continue
+        seen = pq.read_table(part, columns=["_seq", *progressing])
+        moments = seen["_seq"].to_numpy()
+        first, last = int(moments.min()), int(moments.max())
+        target = store.new_path(first, last)
+        size, crc = part.stat().st_size, checksum(part)
+        with disk_errors(target):
+            part.rename(target)
+        rows, bounds = metadata.num_rows, bounds_of(seen, progressing)
+        segments.append(
+            Segment(0, log, target.name, rows, size, crc, first, last, sealed, (), bounds)
+        )
+    shutil.rmtree(path, ignore_errors=True)
+    return sorted(segments, key=lambda s: s.first)

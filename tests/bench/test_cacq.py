@@ -1,0 +1,299 @@
+"""The benchmark of continuous queries without Spark: data, what numpy counts, report and peers."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import auroral as au
+from auroral.bench import BENCHMARKS, cacq, cacq_data, cacq_lab, cacq_routing, peers, plots
+from auroral.bench.cacq_alerts_run import FAMILIES
+from auroral.bench.cacq_data import Predicate, condition, count_matches, random_queries, select
+from auroral.bench.cacq_niagara import count_results, join_network
+from auroral.bench.cacq_plans import spin_above
+from auroral.bench.cacq_random import agreement, random_network
+from auroral.bench.report import Report
+from auroral.cli.bench import bench
+from auroral.errors import RunError, UsageError
+
+# ── data ──
+
+
+def test_random_queries_are_as_the_paper_says_and_the_same_every_time() -> None:
+    queries = random_queries(2_000)
+    assert queries == random_queries(2_000)
+    assert queries[:100] == random_queries(2_000)[:100]
+    predicates = [predicate for query in queries for predicate in query]
+    assert 0.47 < len(predicates) / (2_000 * len(cacq_data.FIELDS)) < 0.53
+    assert {predicate.op for predicate in predicates} == {"<", ">", "<=", ">="}
+    assert {predicate.constant for predicate in predicates} == set(range(100))
+    assert {predicate.field for predicate in predicates} == set("abcde")
+    assert all(len({p.field for p in query}) == len(query) for query in queries)
+
+
+def test_queries_are_sql() -> None:
+    query = (Predicate("a", "<", 3), Predicate("e", ">=", 50))
+    assert condition(query) == "a < 3 and e >= 50"
+    assert select(query) == "select index from S where a < 3 and e >= 50"
+    assert select(()) == "select index from S"
+    assert condition(()) == "true"
+
+
+def test_streams_have_their_schemas() -> None:
+    for schema, table in (
+        (cacq_data.SCHEMA, cacq_data.uniform(5, 1)),
+        (cacq_data.TICKS, cacq_data.ticks(5, 1)),
+        (cacq_data.STOCKS, cacq_data.stocks(5, 1)),
+        (cacq_data.ARTICLES, cacq_data.articles(5, 1)),
+    ):
+        assert table.schema.equals(au.Schema.parse(schema).arrow())
+
+
+def test_trains_go_on_where_the_last_ended() -> None:
+    first, second = cacq_data.uniform_trains(2, 10)
+    assert [*first["index"].to_pylist(), *second["index"].to_pylist()] == list(range(20))
+    values = cacq_data.uniform(5_000, 3)["c"].to_numpy()
+    assert (values.min(), values.max()) == (0, 99)
+
+
+def test_numpy_counts_what_a_loop_counts() -> None:
+    tables = cacq_data.uniform_trains(2, 200)
+    queries = [(), *random_queries(30)]
+    rows = [row for table in tables for row in table.to_pylist()]
+    for query, count in zip(queries, count_matches(tables, queries), strict=True):
+        test = compile(condition(query).replace("true", "True"), "query", "eval")
+        assert count == sum(eval(test, {}, row) for row in rows)
+
+
+def test_rules_fire_about_once_per_tuple_and_are_counted() -> None:
+    ticks = cacq_data.ticks(300, 1, 5, 7)
+    prices, ranges = cacq_data.price_rules(20, 5), cacq_data.range_rules(30, 7)
+    by_price, by_range = cacq_data.fired(ticks, prices, ranges)
+    rows = ticks.to_pylist()
+    assert by_price.tolist() == [
+        sum(row["sym"] == rule["sym"] and row["price"] > rule["limit"] for row in rows)
+        for rule in prices.to_pylist()
+    ]
+    assert by_range.tolist() == [
+        sum(row["id"] == rule["id"] and rule["low"] <= row["v"] <= rule["high"] for row in rows)
+        for rule in ranges.to_pylist()
+    ]
+    many = cacq_data.ticks(20_000, 2, 200, 1_000)
+    per_tuple = [
+        counts.sum() / 20_000
+        for counts in cacq_data.fired(
+            many, cacq_data.price_rules(5_000, 200), cacq_data.range_rules(5_000, 1_000)
+        )
+    ]
+    assert per_tuple == pytest.approx([0.5, 0.5], abs=0.05)
+
+
+def test_a_tick_of_an_unknown_symbol_fires_nothing() -> None:
+    ticks = pa.table({"sym": ["none"], "price": [999.0], "id": [-1], "v": [1.0]})
+    prices, ranges = cacq_data.price_rules(4, 2), cacq_data.range_rules(4, 2)
+    assert [int(each.sum()) for each in cacq_data.fired(ticks, prices, ranges)] == [0, 0]
+
+
+def test_parameters_of_families_are_columns_of_the_rules() -> None:
+    for (name, sql), rules in zip(
+        FAMILIES.items(), (cacq_data.price_rules(4, 2), cacq_data.range_rules(4, 2)), strict=True
+    ):
+        parameters = {word[1:] for word in sql.split() if word.startswith(":")}
+        assert parameters | {"rule"} == set(rules.column_names), name
+
+
+def test_articles_are_of_their_stocks() -> None:
+    quotes, news = cacq_data.stocks(5, 3), cacq_data.articles(5, 3, per_stock=4)
+    assert sorted(news["symbol"].to_pylist()) == sorted(quotes["symbol"].to_pylist() * 4)
+    assert all(200 <= len(body) < 1_000 for body in news["body"].to_pylist())
+    assert all(0 < price <= 100 for price in quotes["price"].to_pylist())
+    assert not set(quotes["symbol"].to_pylist()) & set(cacq_data.stocks(5, 4)["symbol"].to_pylist())
+    assert cacq_data.thresholds(3)[0] == 0.0
+    assert cacq_data.count_joined(quotes, [0.0, 101.0], per_stock=4) == 20
+
+
+# ── networks ──
+
+
+def test_networks_are_sound() -> None:
+    random_network(random_queries(20)).check()
+    join_network(["stocks.price > 0.0", "stocks.price > 3.5"], 50).check()
+
+
+def test_agreement_is_the_part_that_agrees() -> None:
+    tables, queries = cacq_data.uniform_trains(1, 100), random_queries(4)
+    right = {f"q{n}": count for n, count in enumerate(count_matches(tables, queries))}
+    assert agreement(right, tables, queries) == 1.0
+    assert agreement(right | {"q2": -1}, tables, queries) == 0.75
+
+
+def test_a_spinning_function_selects() -> None:
+    assert spin_above(3.0, 0, 1)(pa.array([2.0, 3.0, 4.0])).to_pylist() == [False, False, True]
+
+
+def test_results_are_counted_by_query() -> None:
+    lists = pa.chunked_array([[["q0", "q1"], []], [["q1"]]], type=pa.list_(pa.string()))
+    assert count_results(pa.table({"queries": lists})) == 3
+
+
+# ── routing ──
+
+
+def test_workloads_are_the_papers() -> None:
+    assert cacq_routing.FIVE[0] == "a > 90"
+    assert cacq_routing.FIVE[4] == "a > 90 and b > 70 and c > 50 and d > 30 and e > 10"
+    assert cacq_routing.WORKLOADS[1][4] == "e > 90"
+    assert cacq_routing.WORKLOADS[2][1] == "a > 10 and b > 10"
+    assert cacq_routing.WORKLOADS[3][2] == "a > 10 and b > 30 and c > 50"
+
+
+def test_shares_settle() -> None:
+    steady = [{"a": 0.9, "b": 0.1}] * 6
+    moving = [{"a": 0.1, "b": 0.9}, {"a": 0.5, "b": 0.5}, *steady]
+    assert cacq_routing.settled_after(steady) == 1
+    assert cacq_routing.settled_after(moving) == 3
+    assert cacq_routing.in_order(steady, (("a", "b"),)) == 1.0
+    assert cacq_routing.in_order(steady, (("a", "b"), ("b", "a"))) == 0.5
+
+
+# ── memory ──
+
+
+def test_a_family_of_processes() -> None:
+    assert sorted(cacq_lab.family_of(2, {1: 0, 2: 1, 3: 2, 4: 3, 5: 1})) == [2, 3, 4]
+
+
+def test_memory_of_this_process_is_told() -> None:
+    if not Path("/proc/self/smaps_rollup").exists():
+        assert cacq_lab.memory_mb() == {}
+        return
+    assert sum(cacq_lab.memory_mb().values()) > 10
+
+
+# ── peers ──
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    paths = [str(tmp_path / f"{number}.parquet") for number in range(4)]
+    for number, path in enumerate(paths):
+        pq.write_table(cacq_data.uniform(10, number, 10 * number), path)
+    return paths
+
+
+def test_a_peer_that_nobody_has_is_not_found() -> None:
+    nobody = peers.Peer("Nobody", "no_such_stream_processor", {})
+    assert peers.find_interpreter(nobody, [Path(sys.executable)]) is None
+    assert peers.find_interpreter(peers.Peer("Json", "json", {}), []) == Path(sys.executable)
+
+
+def test_an_interpreter_that_is_not_there_is_told() -> None:
+    with pytest.raises(UsageError, match="no interpreter /no/such/python"):
+        cacq.cacq(peers=[Path("/no/such/python")])
+
+
+def test_every_peer_has_a_script() -> None:
+    for peer in peers.PEERS:
+        assert f"import {peer.module}" in (text := peer.script.read_text()) or (
+            f"from {peer.module}" in text
+        )
+        assert "auroral." not in text
+
+
+_SCRIPT = """
+import json, sys
+job = json.load(open(sys.argv[1]))
+(way, rows), = job["ways"].items()
+if way == "broken":
+    sys.exit("it broke")
+counts = [len(query) + len(job["files"]) for query in job["queries"]]
+result = {"way": way, "tuples": rows, "seconds": 2.0, "counts": counts}
+print(json.dumps({"version": "1.0", "results": [result]}))
+"""
+
+
+def test_processes_of_a_peer_share_the_work(
+    tmp_path: Path, files: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "peer.py"
+    script.write_text(_SCRIPT)
+    monkeypatch.setattr(peers.Peer, "script", script)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    peer = peers.Peer("Mock", "json", {"one": 10, "two": 20}, frozenset({"two"}), processes=True)
+    queries = [(Predicate("a", "<", 3),), ()]
+    one, two = peers.run_peer(peer, Path(sys.executable), files, queries, tmp_path)
+    assert (one.peer, one.way, one.tuples, one.rate) == ("Mock 1.0", "one", 10, 5.0)
+    assert one.counts == [2 * (1 + 2), 2 * 2]
+    assert (one.by_hand, two.by_hand) == (False, True)
+    seen = [table["index"].to_pylist() for table in one.read(files)]
+    assert seen == [[0, 1, 2, 3, 4], [10, 11, 12, 13, 14]]
+    broken = peers.Peer("Mock", "json", {"broken": 10})
+    with pytest.raises(RunError, match="it broke"):
+        peers.run_peer(broken, Path(sys.executable), files, queries, tmp_path)
+
+
+# ── report and command ──
+
+
+def test_experiments_are_chosen_by_name() -> None:
+    assert cacq.choose(()) == list(cacq.EXPERIMENTS)
+    assert cacq.choose(("udf", "random")) == ["random", "udf"]
+    with pytest.raises(UsageError, match="no experiment tabel3"):
+        cacq.choose(("tabel3",))
+
+
+def test_an_experiment_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bad(_report: Report, _lab: cacq_lab.Lab) -> None:
+        raise RunError("BROKEN", "it broke")
+
+    monkeypatch.setitem(cacq.EXPERIMENTS, "table3", bad)
+    report = Report("cacq")
+    cacq.run_experiments(report, cacq_lab.Lab(None, True, tmp_path), ["table3"])  # type: ignore[arg-type]
+    assert "it broke" in report.text()
+    assert [bar.met for bar in report.bars] == [False]
+
+
+def test_every_chart_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    report = Report("cacq")
+    columns: dict[str, list[str]] = {}
+    for chart in cacq.CHARTS:
+        names = columns.setdefault(chart.section, [])
+        names += [n for n in (chart.x, chart.by, chart.y) if n and n not in names]
+    for title, names in columns.items():
+        report.section(title, *names).rows.extend(([1] * len(names), [2] * len(names)))
+    written = plots.save_charts(report, cacq.CHARTS, tmp_path)
+    assert [path.name for path in written] == [chart.file for chart in cacq.CHARTS]
+
+
+def test_the_command_passes_its_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    import typer
+
+    seen: dict[str, Any] = {}
+
+    def benchmark(**options: Any) -> Report:
+        seen.update(options)
+        return Report("cacq")
+
+    monkeypatch.setitem(BENCHMARKS, "cacq", benchmark)
+    app = typer.Typer()
+    app.command()(bench)
+    words = ["cacq", "--json", "--only", "hundred", "--peers", "a/python", "--peers", "b/python"]
+    said = CliRunner().invoke(app, words)
+    assert said.exit_code == 0
+    assert json.loads(said.stdout)["benchmark"] == "cacq"
+    assert seen["peers"] == [Path("a/python"), Path("b/python")]
+    assert seen["only"] == ["hundred"]
+
+
+def test_other_benchmarks_have_no_peers() -> None:
+    with pytest.raises(UsageError, match="oop has no peers"):
+        BENCHMARKS["oop"](peers=(Path("python"),))

@@ -1,0 +1,50 @@
+"""What plain Spark does in the benchmark of continuous queries gives what numpy counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+from auroral.bench import cacq_data
+from auroral.bench.cacq_alerts_run import joined
+from auroral.bench.cacq_data import count_matches, random_queries
+from auroral.bench.cacq_lab import Lab, write_parts
+from auroral.bench.cacq_niagara import run_plan
+from auroral.bench.cacq_plans import pull_up, push_down, udf_pull_up
+from auroral.bench.cacq_spark import run_ways
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def test_every_way_counts_alike(spark: SparkSession, tmp_path: Path) -> None:
+    queries = random_queries(4)
+    files = write_parts(cacq_data.uniform(200, 1), tmp_path, 4)
+    for done in run_ways(spark, files, 50, queries):
+        read = [pq.read_table(path) for path in files[: done.tuples // 50]]
+        assert done.counts == count_matches(read, queries), done.way.name
+
+
+def test_every_plan_has_the_same_results(spark: SparkSession, tmp_path: Path) -> None:
+    limits = cacq_data.thresholds(3)
+    updates = [(cacq_data.stocks(10, n), cacq_data.articles(10, n, 2)) for n in range(2)]
+    expected = sum(cacq_data.count_joined(quotes, limits, 2) for quotes, _ in updates)
+    lab = Lab(spark, True, tmp_path)
+    for plan in (pull_up, push_down(3), udf_pull_up(limits, 0, 1)):
+        assert run_plan(lab, plan, limits, updates, 0)[1] == expected
+
+
+@pytest.mark.parametrize("hint", ["broadcast", "shuffle_hash", "merge"])
+def test_a_join_with_rules_fires_them(spark: SparkSession, tmp_path: Path, hint: str) -> None:
+    ticks = cacq_data.ticks(200, 1, 5, 7)
+    rules = [cacq_data.price_rules(20, 5), cacq_data.range_rules(30, 7)]
+    batch = spark.createDataFrame(ticks)
+    frames = joined(batch, [spark.createDataFrame(table) for table in rules], hint, counted=True)
+    for frame, expected in zip(frames, cacq_data.fired(ticks, *rules), strict=True):
+        found = {row["rule"]: row["matches"] for row in frame.collect()}
+        assert [found.get(n, 0) for n in range(len(expected))] == expected.tolist()
