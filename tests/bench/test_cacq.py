@@ -164,6 +164,17 @@ def test_shares_settle() -> None:
     assert cacq_routing.in_order(steady, (("a", "b"), ("b", "a"))) == 0.5
 
 
+def test_figures_that_are_not_told_are_no_good_figures() -> None:
+    filters = {"a": {"share": 1.0, "routed": 0}}
+    stats = {"eddies": {"S": {"filters": {"S": {"filters": filters}}}}}
+    assert cacq_routing.figures(stats, ("a",), "share") == {"a": 1.0}
+    with pytest.raises(RunError, match="does not tell of b"):
+        cacq_routing.figures(stats, ("a", "b"), "share")
+    with pytest.raises(RunError, match="no routed of any filter"):
+        cacq_routing.figures(stats, ("a",), "routed")
+    assert cacq_routing.used(["a > 1", "a > 1 and c > 2"]) == ["a", "c"]
+
+
 # ── memory ──
 
 

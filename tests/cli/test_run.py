@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from auroral.cli.main import main
-
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = pytest.mark.spark
 
@@ -40,27 +37,12 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def auroral(
-    spark: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> Run:
+def auroral(command: Run, tmp_path: Path) -> Run:
     """Runs a command in a directory with a network and two inputs."""
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "net.yaml").write_text(NETWORK)
     (tmp_path / "left.csv").write_text(LEFT)
     (tmp_path / "right.jsonl").write_text(RIGHT)
-
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["auroral", *words])
-        with pytest.raises(SystemExit) as done:
-            main()
-        code = done.value.code
-        captured = capfd.readouterr()
-        return (code if isinstance(code, int) else 0), captured.out, captured.err
-
-    return run
+    return command
 
 
 INPUTS = ("--input", "left=left.csv", "--input", "right=right.jsonl")

@@ -57,6 +57,8 @@ def alerts(report: Report, lab: Lab) -> None:
             report.bar(name, run["agree"], least=1.0)
         if system == "auroral":
             report.bar("alerts: seconds to register all rules", told["register_s"], most=60)
+            if not memory:
+                raise RunError("NO_MEMORY", "this system does not tell what processes hold")
             report.bar("alerts: memory of all processes, MB", memory, most=3_000)
     for results, by_system in rates.items():
         mine = by_system.pop("auroral")

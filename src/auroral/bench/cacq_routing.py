@@ -9,6 +9,7 @@ import auroral as au
 from auroral.bench.cacq_data import FIELDS, SCHEMA, uniform_trains
 from auroral.bench.cacq_lab import Lab, feed
 from auroral.bench.report import Report
+from auroral.errors import RunError
 
 TABLE_3 = "Table 3, Figure 9: filters visited per tuple"
 TABLE_4 = "Table 4, Figure 10: tickets as queries come, workload {}"
@@ -103,8 +104,8 @@ def introduce(lab: Lab, wheres: Sequence[str]) -> list[dict[str, float]]:
                 asked = au.Query(_query(wheres[number]), results="count")
                 engine.modify(add={f"q{number + 1}": asked})
             feed(engine, "S", train)
-            filters = engine.stats()["eddies"]["S"]["filters"]
-            history.append({f: float(filters.get(f, {}).get("share", 0.0)) for f in FIELDS})
+            told = figures(engine.stats(), used(wheres[: batch // _BATCHES + 1]), "share")
+            history.append({field: told.get(field, 0.0) for field in FIELDS})
     return history
 
 
@@ -121,13 +122,29 @@ def settled_after(history: Sequence[Mapping[str, float]]) -> int:
 def in_order(history: Sequence[Mapping[str, float]], pairs: Sequence[tuple[str, str]]) -> float:
     """Which part of the pairs has more tickets for the first than for the second, on average."""
     mean = {f: sum(shares[f] for shares in history) / len(history) for f in history[0]}
-    return sum(mean[one] >= mean[other] for one, other in pairs) / len(pairs)
+    return sum(mean[one] > mean[other] for one, other in pairs) / len(pairs)
 
 
-def routed(engine: au.Engine) -> dict[str, int]:
+def used(wheres: Sequence[str]) -> list[str]:
+    """The fields that queries have predicates on."""
+    return [field for field in FIELDS if any(f"{field} >" in where for where in wheres)]
+
+
+def routed(engine: au.Engine) -> dict[str, float]:
     """Tuples sent to each filter so far."""
-    filters: Mapping[str, Any] = engine.stats()["eddies"]["S"]["filters"]
-    return {field: int(filters.get(field, {}).get("routed", 0)) for field in FIELDS}
+    return figures(engine.stats(), FIELDS, "routed")
+
+
+def figures(stats: Mapping[str, Any], fields: Sequence[str], name: str) -> dict[str, float]:
+    """What the eddy tells of its filters; one it does not tell of would look like a good one."""
+    filters = stats["eddies"]["S"]["arcs"]["S"]["filters"]
+    missing = [field for field in fields if field not in filters]
+    if missing:
+        raise RunError("NO_FILTER", f"the eddy does not tell of {', '.join(missing)}")
+    found = {field: float(filters[field][name]) for field in fields}
+    if not sum(found.values()):
+        raise RunError("NO_FIGURES", f"the eddy tells no {name} of any filter")
+    return found
 
 
 def _query(where: str) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from auroral.continuous.aggregate_reading import ReadAggregate, read_shared_aggregate
 from auroral.continuous.compiler import Compiled, compile_query
-from auroral.continuous.functions import PythonFunction
+from auroral.continuous.functions import Named, PythonFunction
 from auroral.continuous.progress import progressing
 from auroral.continuous.reading import NotShared, Reader, constants_table, family_constants
 from auroral.continuous.template import Template
@@ -147,8 +147,10 @@ def python_functions(network: Network) -> dict[str, PythonFunction]:
     found = {}
     for name, declared in network.functions.items():
         try:
-            udf, returns = declared.load(network.directory), declared.type(network.directory)
+            loaded, returns = declared.load(network.directory), declared.type(network.directory)
         except NetworkError as error:
             raise network.locate(error, "functions", name) from None
-        found[name] = PythonFunction(name, udf, returns)
+        udf = declared.udf
+        by_name = Named(udf, network.directory) if isinstance(udf, str) else loaded
+        found[name] = PythonFunction(name, by_name, returns)
     return found

@@ -5,6 +5,7 @@ Everything here is decided on the driver and pure but for the files of compiled 
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -28,7 +29,8 @@ class Book:
 
     def __init__(self, directory: Path):
         self._directory = directory
-        directory.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
         self.entries: dict[str, Entry] = {}
         self._parts: dict[str, Parts] = {}
         self._alike: Counter[Alike] = Counter()
@@ -74,6 +76,14 @@ class Book:
             self._parts[arc] = Parts(self._directory, arc.replace("/", "-"))
         return self._parts[arc]
 
+    def sweep(self, versions: Iterable[Version]) -> None:
+        """Delete compiled predicates that no version has any more."""
+        used = {path for v in versions for made in v.filters.values() for path in made.paths}
+        used |= {path for parts in self._parts.values() for path in parts.paths}
+        for path in self._directory.iterdir():
+            if str(path) not in used:
+                path.unlink(missing_ok=True)
+
     # ── looking ──
 
     def arcs(self) -> set[str]:
@@ -100,7 +110,7 @@ class Book:
         return Version(
             start,
             {name: self._parts[name].snapshot() for name in names if name in self._parts},
-            _fields(arcs, [template for template, _ in alike], aggregated),
+            self._fields(arcs, [template for template, _ in alike], aggregated),
             _copied([template for template, kept in alike if kept], aggregated),
             self._computed(arcs),
             joins,
@@ -120,6 +130,13 @@ class Book:
             if entry.kept:
                 found[entry.log] = entry.arcs[0]
         return found
+
+    def _fields(
+        self, arcs: Collection[str], templates: Iterable[Template], aggregated: Iterable[Entry]
+    ) -> dict[str, frozenset[str]]:
+        """The fields of each arc that somebody reads, or that predicates still ask for."""
+        found = _fields(arcs, templates, aggregated)
+        return {arc: names | self.parts(arc).fields for arc, names in found.items()}
 
     def _computed(self, arcs: Collection[str]) -> dict[tuple[str, str], dict[Attribute, Ids]]:
         """Expressions in SELECT, and the queries that have them."""

@@ -134,6 +134,11 @@ def group_name(what: str, shape: object) -> str:
     return f"{what}~{zlib.crc32(repr(shape).encode()):08x}"
 
 
+def is_group(name: str) -> bool:
+    """Whether a name is that of queries of one shape, not of an arc."""
+    return "~" in name
+
+
 def log_of(arc: str, kind: str) -> str:
     """The log of the results of a kind; joined tuples are no single arc's."""
     return f"matches#{arc}" if kind == SELECT else f"matches#{kind}"

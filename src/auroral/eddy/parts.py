@@ -7,20 +7,25 @@ costs little however many there are, and a tuple meets few parts.
 from __future__ import annotations
 
 import pickle
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from auroral.eddy.entry import fields_of, is_group
 from auroral.eddy.index import Part, Selection, Statistics, build, operators
 from auroral.eddy.routing import Operator
+from auroral.eddy.selections import merged
 
 Ids = npt.NDArray[np.int32]
 _GROWTH = 4
 """Parts less than so many times larger than a new one are put together with it."""
+_OFTEN = 16
 _CHEAP = 50_000
 """So many queries are compiled again as soon as there are statistics."""
 
@@ -39,6 +44,11 @@ class Compiled:
     def queries(self) -> int:
         return sum(len(selection.ids) for selection in self.selections)
 
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """What its predicates read, those of queries that are gone too."""
+        return frozenset(name for s in self.selections for name in fields_of(s.clauses))
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -54,11 +64,14 @@ class Parts:
 
     def __init__(self, directory: Path, name: str):
         self._directory = directory
-        self._name = name
+        # Processes remember parts by their path, so no path may ever mean another part.
+        self._name = f"{name}-{uuid.uuid4().hex[:12]}"
+        self._of_group = is_group(name)
         self._number = 0
         self._parts: list[Compiled] = []
         self._removed: dict[str, set[int]] = {}
         self.statistics = Statistics()
+        self._learnt = 0
 
     def add(self, selections: Sequence[Selection]) -> None:
         """Compile new queries, together with parts that are not much larger."""
@@ -76,16 +89,34 @@ class Parts:
         gone = sum(map(len, self._removed.values()))
         if gone > sum(part.queries for part in self._parts) // 2:
             self._rebuild()
+        elif self._of_group:
+            self._drop_dead()
 
     def learn(self, samples: Mapping[str, pa.Array]) -> bool:
-        """Take samples of values; True if parts made without them were made anew."""
-        first = not self.statistics.samples
+        """Take samples of values; True if predicates were compiled anew for them.
+
+        That is done for the first samples, and now and then as values drift, unless it would
+        hold up trains.
+        """
         self.statistics = Statistics({**self.statistics.samples, **samples})
-        small = sum(part.queries for part in self._parts) <= _CHEAP
-        if first and samples and small and not all(part.informed for part in self._parts):
-            self._rebuild()
-            return True
-        return False
+        self._learnt += 1
+        size = sum(part.queries for part in self._parts)
+        uninformed = not all(part.informed for part in self._parts)
+        due = self._learnt % _OFTEN == 0 and size <= _CHEAP // 10
+        if not size or not (due or (uninformed and size <= _CHEAP)):
+            return False
+        self._rebuild()
+        return True
+
+    @property
+    def fields(self) -> set[str]:
+        """The fields that tuples must have for the parts there are now."""
+        return set().union(*(compiled.fields for compiled in self._parts))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of the parts there are now."""
+        return tuple(compiled.path for compiled in self._parts)
 
     def snapshot(self) -> Snapshot:
         """The parts as they are now."""
@@ -93,14 +124,24 @@ class Parts:
             kind: np.array(sorted(ids), np.int32) for kind, ids in self._removed.items() if ids
         }
         parts = [compiled.part for compiled in self._parts]
-        return Snapshot(tuple(c.path for c in self._parts), removed, operators(parts))
+        return Snapshot(self.paths, removed, operators(parts))
 
-    def described(self) -> list[str]:
-        """How many queries are bits of bitmaps, and how many are filed under a predicate."""
+    def split(self) -> tuple[int, int]:
+        """How many queries are bits of bitmaps, how many are filed under an access predicate."""
         parts = [compiled.part for compiled in self._parts]
         dense = sum(len(block.ids) for part in parts for block in part.blocks)
-        filed = sum(len(access.ids) for part in parts for access in part.accesses)
-        return [f"{dense} queries by bitmaps, {filed} by access predicates"] if parts else []
+        return dense, sum(len(access.ids) for part in parts for access in part.accesses)
+
+    def _drop_dead(self) -> None:
+        """Compile anew what asks for fields that a group need not make any more."""
+        dead = [part for part in self._parts if any(map(self._is_dead, part.selections))]
+        self._parts = [part for part in self._parts if not any(part is d for d in dead)]
+        for part in dead:
+            self._compile(part.selections)
+
+    def _is_dead(self, selection: Selection) -> bool:
+        removed = self._removed.get(selection.kind, set())
+        return len(selection.ids) <= len(removed) and removed.issuperset(selection.ids.tolist())
 
     def _rebuild(self) -> None:
         selections = [s for part in self._parts for s in part.selections]
@@ -113,7 +154,7 @@ class Parts:
             return
         part = build(live, self.statistics)
         self._number += 1
-        path = self._directory / f"{self._name}-{self._number}"
+        path = self._directory / f"{self._name}.{self._number}"
         path.write_bytes(pickle.dumps(part, protocol=5))
         informed = bool(self.statistics.samples)
         self._parts.append(Compiled(str(path), part, tuple(live), informed))
@@ -130,24 +171,6 @@ class Parts:
         stay = ~np.isin(selection.ids, np.fromiter(there, np.int32))
         rows = selection.constants.filter(pa.array(stay))
         return Selection(selection.kind, selection.clauses, selection.ids[stay], rows)
-
-
-def merged(selections: Sequence[Selection]) -> list[Selection]:
-    """Selections that differ in nothing but constants as one."""
-    alike: dict[tuple[object, ...], list[Selection]] = {}
-    for selection in selections:
-        if len(selection.ids):
-            key = (selection.kind, selection.clauses, selection.constants.schema)
-            alike.setdefault(key, []).append(selection)
-    return [_together(same) for same in alike.values()]
-
-
-def _together(same: Sequence[Selection]) -> Selection:
-    if len(same) == 1:
-        return same[0]
-    ids = np.concatenate([selection.ids for selection in same])
-    rows = pa.concat_tables([selection.constants for selection in same]).combine_chunks()
-    return Selection(same[0].kind, same[0].clauses, ids, rows)
 
 
 _loaded: dict[str, Part] = {}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from auroral.eddy.book import Book
 from auroral.eddy.entry import Entry, member_of
@@ -118,17 +119,20 @@ class Catalogue:
         """The names of queries by id."""
         entries = sorted(self._book.entries.values(), key=lambda entry: entry.first)
         firsts = np.array([entry.first for entry in entries])
-        found = np.empty(len(ids), object)
         at = np.searchsorted(firsts, ids, side="right") - 1
-        for place in np.unique(at):
-            entry, here = entries[place], at == place
-            if entry.keys is None:
-                found[here] = entry.name
-            else:
-                keys = entry.keys.take(pa.array(np.asarray(ids)[here] - entry.first))
-                name = family_of(entry.name)
-                found[here] = [f"{name}[{key}]" for key in keys.cast(pa.string()).to_pylist()]
-        return pa.array(found, pa.string())
+        named = pa.array([family_of(entry.name) for entry in entries], pa.string())
+        plain = np.array([entry.keys is None for entry in entries], bool)
+        places = [np.flatnonzero(plain[at])]
+        parts = [named.take(pa.array(at[places[0]]))]
+        for place in np.unique(at[~plain[at]]):
+            here, keys = np.flatnonzero(at == place), entries[place].keys
+            assert keys is not None
+            taken = keys.take(pa.array(ids[here].astype(np.int64) - firsts[place]))
+            key = taken.cast(pa.string()).combine_chunks()
+            parts.append(pc.binary_join_element_wise(f"{named[place]}[", key, "]", ""))
+            places.append(here)
+        order = np.argsort(np.concatenate(places), kind="stable")
+        return pa.concat_arrays(parts).take(pa.array(order))
 
     def statistics(self) -> dict[str, dict[str, Any]]:
         """Queries and families with their matches and errors."""

@@ -178,7 +178,7 @@ class EddyBox(StatefulBox):
         return {
             "queries": self._queries.latest(self.name).queries,
             "policy": self._policy,
-            "filters": {name: router.statistics() for name, router in self._routers.items()},
+            "arcs": {name: router.statistics() for name, router in self._routers.items()},
             "held": {name: sum(by.values()) for name, by in self.held_by.items()},
         }
 

@@ -21,16 +21,16 @@ from auroral.engine.plane import ProgressPlane
 from auroral.engine.queries import Queries
 from auroral.engine.registering import Registrar
 from auroral.engine.statistics import describe_entity, entities, statistics
-from auroral.engine.streaming import StreamReader, rows_of
+from auroral.engine.streaming import StreamReader, declared_frames, rows_of
+from auroral.engine.tables import require_tables
 from auroral.engine.wiring import (
     declared_sinks,
     declared_sources,
     forget_boxes,
     interleaved,
-    is_sparks,
 )
 from auroral.engine.works import Settings, build, checked_network
-from auroral.errors import AuroralError, UsageError, closest, known
+from auroral.errors import AuroralError, UsageError
 from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
 from auroral.network.check import CheckedNetwork
@@ -39,7 +39,6 @@ from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.analysis import spark_resolver
 from auroral.spark.lowering import not_executable
 from auroral.spark.session import start_session, step_session
-from auroral.spark.streams import declared_stream
 from auroral.storage import Store
 
 _DRIVER_BYTES = 256 << 20
@@ -86,13 +85,7 @@ class Engine:
         self._reuse_plans = reuse_plans
         self._background = background
         self._tables = tables or {}
-        for name in self._tables:
-            if name not in network.tables:
-                raise UsageError(
-                    "UNKNOWN_TABLE",
-                    f"there is no table {name}; {known(network.tables)}",
-                    hint=closest(name, network.tables),
-                )
+        require_tables(self._tables, network)
         self._now_us = now_us or (lambda: time.time_ns() // 1000)
         self._fault = fault
         self._started = False
@@ -129,12 +122,9 @@ class Engine:
 
     def _read_declared_streams(self) -> None:
         """Sources in a format of Spark's own run as Structured Streaming queries."""
-        bound = {source.stream for source in self._sources}
         try:
-            for name, stream in self.network.streams.items():
-                if stream.source and name not in bound and is_sparks(stream.source):
-                    schema = stream.schema_
-                    self.read_stream(name, declared_stream(self.spark, name, stream.source, schema))
+            for name, frame in declared_frames(self.network, self._sources, self.spark):
+                self.read_stream(name, frame)
         except AuroralError:
             self.shutdown()
             raise
@@ -380,8 +370,8 @@ class Engine:
     def typecheck(self, network: Network | None = None) -> dict[str, str]:
         """Every arc of this network, or of another one, with its schema."""
         resolver = spark_resolver(self._step_session) if self._started else None
-        checked = (network or self.network).check(resolver)
-        return {name: str(arc.schema) for name, arc in checked.arcs.items()}
+        arcs = (network or self.network).check(resolver).arcs
+        return {name: str(arc.schema) for name, arc in arcs.items()}
 
     def list_entities(self) -> dict[str, list[str]]:
         """The names of streams, boxes, outputs and the rest."""
@@ -414,6 +404,5 @@ class Engine:
 
     def _require_stopped(self) -> None:
         if self._started:
-            raise UsageError(
-                "ALREADY_STARTED", "sources and sinks of outputs are bound before the start"
-            )
+            problem = "sources and sinks of outputs are bound before the start"
+            raise UsageError("ALREADY_STARTED", problem)

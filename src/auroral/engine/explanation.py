@@ -8,6 +8,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from auroral.eddy.book import Book
+from auroral.eddy.routing import Operator
 from auroral.engine.assembly import running, stateful_runner
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.queries import eddy_name
@@ -72,27 +73,35 @@ def explained(network: Network, master: str = "local[*]") -> str:
 def _eddy(book: Book, arcs: tuple[str, ...]) -> list[str]:
     """What the queries over some arcs share, and how many there are of each."""
     version = book.version(arcs, 0)
-    lines = ["", f"eddy {eddy_name(arcs)}: {version.queries} queries in one pass"]
+    lines = ["", f"{eddy_name(arcs)}: {version.queries} queries in one pass"]
     for name, snapshot in version.filters.items():
-        where = f"on {name}" if name in arcs else f"after {name}"
-        for operator in snapshot.operators:
-            kind = "Python predicate" if operator.costly else "grouped filter"
-            lines.append(f"  {kind} {where}: {operator.name}, {operator.predicates} predicates")
-        lines += [f"  {line}" for line in book.parts(name).described()]
+        # Windows of joins are predicates too, on attributes no user has written.
+        shown = [o for o in snapshot.operators if not o.name.startswith("#")]
+        if name not in arcs and not shown:
+            continue
+        filters = ", ".join(_filter(operator) for operator in shown) or "none"
+        bits, filed = book.parts(name).split()
+        lines.append(f"  filters of {name}: {filters}")
+        lines.append(f"    {bits + filed} queries: {bits} in bitmaps, {filed} by access predicates")
     for group in version.joins:
-        queries = sum(e.count for e in book.entries.values() if e.kind == group.name)
-        keys = ", ".join(
-            f"{arc}({'+'.join(group.keys(n))})" for n, arc in enumerate(group.shape.arcs)
-        )
-        windows = f"rows {group.rows}" if group.rows else "time"
-        lines.append(f"  join {group.name} over SteMs {keys}: {queries} queries, windows {windows}")
+        stems = [f"{arc}({', '.join(group.keys(n))})" for n, arc in enumerate(group.shape.arcs)]
+        windows = f"the latest {group.rows} rows" if group.rows else f"near on {group.shape.on}"
+        lines.append(f"  {group.name}: SteMs {' ⋈ '.join(stems)}, {windows}")
+        lines.append(f"    {_count(book, group.name)} queries share one join")
     for aggregate in version.aggregates:
-        by = ", ".join(aggregate.shape.by) or "nothing"
-        lines.append(
-            f"  panes {aggregate.name} on {aggregate.shape.on} by {by}:"
-            f" {len(aggregate.windows)} queries share partial aggregates"
-        )
+        keys = ", ".join(aggregate.shape.by) or "nothing"
+        lines.append(f"  {aggregate.name}: panes on {aggregate.shape.on} by {keys}")
+        lines.append(f"    {_count(book, aggregate.name)} queries share partial aggregates")
     return lines
+
+
+def _filter(operator: Operator) -> str:
+    python = ", Python" if operator.costly else ""
+    return f"{operator.name} ({operator.predicates}{python})"
+
+
+def _count(book: Book, kind: str) -> int:
+    return sum(entry.count for entry in book.entries.values() if entry.kind == kind)
 
 
 def _plan(

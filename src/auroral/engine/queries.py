@@ -79,8 +79,11 @@ class Queries:
         """What an eddy has to do at a moment; what was before is forgotten."""
         with self.lock:
             held = self._versions[eddy]
+            passed = len(held)
             while len(held) > 1 and held[1].start <= moment:
                 held.pop(0)
+            if len(held) < passed:
+                self.book.sweep(v for versions in self._versions.values() for v in versions)
             return held[0]
 
     def latest(self, eddy: str) -> Version:
@@ -121,8 +124,10 @@ class Queries:
             rows = self._store.manifest.queries()
             self._next = max((row.first + row.count for row in rows), default=1)
             over = [row.first for row in rows if row.until is not None and row.until <= head]
-            self._store.forget_queries(over)
             self._declared = {row.name: row for row in rows if row.declared is not None}
+            # What the network declares and somebody has removed must not come back.
+            said = {r.first for n, r in self._declared.items() if n in self._network.queries}
+            self._store.forget_queries([first for first in over if first not in said])
             gone = self._store.manifest.gone()
             held = [self._restored(row, gone) for row in rows if row.first not in over]
             entries = [entry for entry in held if entry is not None]
@@ -153,15 +158,15 @@ class Queries:
 
     def _replay(self, entries: Sequence[Entry], moment: int, *, first: bool) -> None:
         """Make the changes of one moment, or all up to it, again."""
+        ended = [entry for entry in entries if entry.until == moment and not first]
+        for entry in ended:  # before others may have their names
+            self.book.remove(entry)
         due = [e for e in entries if e.since <= moment if first or e.since == moment]
         self.book.add([entry for entry in due if entry.until > moment])
-        touched = list(due)
+        touched = [*ended, *due]
         for entry in entries:
             left = [n for n, m in entry.gone.items() if (m <= moment if first else m == moment)]
-            if entry.until == moment and not first:
-                self.book.remove(entry)
-                touched.append(entry)
-            elif left and entry.name in self.book.entries:
+            if left and self.book.entries.get(entry.name) is entry:
                 self.book.remove(entry, left)
                 touched.append(entry)
         self._renew({arc for entry in touched for arc in entry.arcs}, moment, always=first)
@@ -185,8 +190,10 @@ class Queries:
         """Read and check a modification."""
         with self.lock:
             wanted = Modification()
-            for name in remove:
+            for name in dict.fromkeys(remove):
                 self._remove(name, wanted)
+            for entry in wanted.removed:  # its members go with it
+                wanted.members.pop(entry.name, None)
             going = {*(family_of(entry.name) for entry in wanted.removed), *wanted.unboxed}
             fresh: dict[str, Query] = {}
             for name, given in add.items():
@@ -296,7 +303,8 @@ class Queries:
             return None
         self._directory.mkdir(exist_ok=True)
         path = self._directory / f"values-{entry.first}.arrow"
-        pyarrow.feather.write_feather(entry.query.table(), str(path), compression="zstd")
+        table = entry.query.table(self._network.directory)
+        pyarrow.feather.write_feather(table, str(path), compression="zstd")
         with path.open("rb+") as file:
             os.fsync(file.fileno())
         return path.name

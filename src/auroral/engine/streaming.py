@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from auroral.engine.wiring import is_sparks
 from auroral.errors import AuroralError, RunError
-from auroral.spark.streams import JSON_COLUMN
+from auroral.io.source import Source
+from auroral.network.network import Network
+from auroral.spark.streams import JSON_COLUMN, declared_stream
 from auroral.storage import Store
 
 if TYPE_CHECKING:
@@ -105,3 +108,13 @@ class StreamReader:
         except AuroralError as error:
             self._error = error
             raise
+
+
+def declared_frames(
+    network: Network, bound: Sequence[Source], spark: SparkSession
+) -> Iterator[tuple[str, DataFrame]]:
+    """The streams whose declared source is one of Spark's connectors, unless they have another."""
+    taken = {source.stream for source in bound}
+    for name, stream in network.streams.items():
+        if stream.source and name not in taken and is_sparks(stream.source):
+            yield name, declared_stream(spark, name, stream.source, stream.schema_)

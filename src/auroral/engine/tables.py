@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from auroral.errors import RunError, UsageError
+from auroral.errors import RunError, UsageError, closest, known
 from auroral.io.rows import RowReader
 from auroral.network.declarations import Table
 from auroral.network.network import Network
@@ -63,3 +63,14 @@ def _stored(network: Network, name: str, table: Table) -> list[dict[str, Any]]:
     except sqlite3.Error as error:
         raise RunError("BAD_TABLE", f"{path}: {error}", where=f"table {name}") from None
     return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def require_tables(given: Mapping[str, Any], network: Network) -> None:
+    """Refuse rows for a table that is not declared."""
+    for name in given:
+        if name not in network.tables:
+            raise UsageError(
+                "UNKNOWN_TABLE",
+                f"there is no table {name}; {known(network.tables)}",
+                hint=closest(name, network.tables),
+            )
