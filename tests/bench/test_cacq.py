@@ -166,7 +166,7 @@ def test_shares_settle() -> None:
 
 def test_figures_that_are_not_told_are_no_good_figures() -> None:
     filters = {"a": {"share": 1.0, "routed": 0}}
-    stats = {"eddies": {"S": {"filters": {"S": {"filters": filters}}}}}
+    stats = {"eddies": {"S": {"arcs": {"S": {"filters": filters}}}}}
     assert cacq_routing.figures(stats, ("a",), "share") == {"a": 1.0}
     with pytest.raises(RunError, match="does not tell of b"):
         cacq_routing.figures(stats, ("a", "b"), "share")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Self
 
 import pyarrow as pa
@@ -31,7 +30,7 @@ class IdleEngine:
         self.fed: Counter[str] = Counter()
         self.finished = False
         self._given = 0
-        self._stepper = SimpleNamespace(durations_s=[])
+        self._steps_s: list[float] = []
         IdleEngine.made.append(self)
 
     def __enter__(self) -> Self:
@@ -51,7 +50,7 @@ class IdleEngine:
         raise AssertionError("nothing ever waits")
 
     def dequeue(self, output: str) -> pa.Table:
-        self._stepper.durations_s.append(0.1)
+        self._steps_s.append(0.1)
         schema = self.network.check().schema_of(self.network.outputs[output].from_).arrow()
         start = data.START_US + (self._given - 6) * WINDOW_US  # long closed
         self._given += 1
@@ -64,10 +63,13 @@ class IdleEngine:
     def finish(self) -> None:
         self.finished = True
 
+    def recent_steps_s(self) -> list[float]:
+        return self._steps_s
+
     def stats(self) -> dict[str, Any]:
         ordered = self.network.engine.document().get("order") == "enforce"
         return {
-            "steps": {"count": len(self._stepper.durations_s)},
+            "steps": {"count": len(self._steps_s)},
             "streams": {name: {"waiting": 0} for name in self.network.streams},
             "boxes": {
                 name: {"state": {"t": 4 if ordered else 1}, "held": 4 if ordered else 1}

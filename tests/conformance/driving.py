@@ -192,9 +192,7 @@ class Drive:
 def _require_same(mine: list[Any], ours: list[Row], what: str) -> None:
     """Row by row; of what was taken together with others the number is known, if anything."""
     rows = [row if isinstance(row, dict) else {} for row in mine]
-    full = [
-        ours[n] if isinstance(row, dict) else {} for n, row in enumerate(mine) if n < len(ours)
-    ]
+    full = [ours[n] if isinstance(row, dict) else {} for n, row in enumerate(mine) if n < len(ours)]
     assert plain(rows) == plain([*full, *ours[len(mine) :]]), what
     for row, our in zip(mine, ours, strict=True):
         if not isinstance(row, dict) and row is not ... and isinstance(our.get("u"), int):

@@ -18,14 +18,25 @@ EVENT = "u bigint, k int, x bigint, f double, s string, b boolean, t timestamp, 
 _EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 
 ATOMS = [
-    *("{a}k > 1", "{a}k IN (1, 3)", "{a}k BETWEEN 0 AND 2", "{a}k <> 2", "{a}k IS NULL", "{a}k < 1.5"),
+    *(
+        "{a}k > 1",
+        "{a}k IN (1, 3)",
+        "{a}k BETWEEN 0 AND 2",
+        "{a}k <> 2",
+        "{a}k IS NULL",
+        "{a}k < 1.5",
+    ),
     *("{a}k <=> NULL", "{a}k NOT IN (0, 2)", "{a}k + {a}x > 3", "{a}x % 2 = 0", "{a}x = {a}k"),
     *("{a}x >= 2", "{a}x * 2 <= {a}k + 5", "NOT ({a}x = 1)", "{a}x = 4611686018427387904"),
     *("{a}f > 0.5", "{a}f = 0.0", "{a}f <= 0", "{a}f IS NULL", "{a}f = CAST('NaN' AS DOUBLE)"),
     *("{a}f <> 0.5", "{a}f < 1e300", "{a}f IN (0.5, 2.5)", "{a}f NOT BETWEEN 0 AND 1"),
     *("{a}s LIKE 'a%'", "{a}s = 'a'", "{a}s >= 'b'", "{a}s IN ('a', 'b', 'é')", "{a}s IS NOT NULL"),
     *("{a}s NOT LIKE 'a%'", "{a}s < 'ab'", "length({a}s) > 1", "{a}b", "NOT {a}b", "{a}b = false"),
-    *("{a}b IS NULL", "{a}t < timestamp'2024-01-01 00:00:08'", "{a}t >= timestamp'2024-01-01 00:00:05'"),
+    *(
+        "{a}b IS NULL",
+        "{a}t < timestamp'2024-01-01 00:00:08'",
+        "{a}t >= timestamp'2024-01-01 00:00:05'",
+    ),
     *("{a}n > 6", "{a}n BETWEEN 3 AND 12", "{a}u % 3 = 1", "{a}k = 1", "{a}k = 2", "{a}x < 3"),
 ]
 ITEMS = [
@@ -387,7 +398,7 @@ class Model:
             del self.alone[name]
             return
         family = name.partition("[")[0]
-        for chunk in self.alone[family]:
+        for chunk in self.alone.get(family, ()):
             chunk.outputs.pop(name, None)
 
     def modify(self, change: Modify) -> None:

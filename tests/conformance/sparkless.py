@@ -162,9 +162,7 @@ def _finished(result: pa.Table, runner: StatefulRunner) -> pa.Table:
     return pa.Table.from_arrays(columns, names=names)
 
 
-def _run_plain(
-    self: Runner, superbox: Any, train: Files, *, through_driver: bool
-) -> StepResult:
+def _run_plain(self: Runner, superbox: Any, train: Files, *, through_driver: bool) -> StepResult:
     assert through_driver
     made = _through(self.checked, superbox.boxes, train)
     result = StepResult()

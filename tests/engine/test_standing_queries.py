@@ -343,6 +343,23 @@ def test_aggregates_share_panes(make_engine: MakeEngine) -> None:
         assert list(engine.stats()["eddies"]) == ["ticks"]
 
 
+def test_a_family_of_aggregates(make_engine: MakeEngine) -> None:
+    net = au.Network("market")
+    net.stream("ticks", "n bigint, sym string, price double", progress=au.Ordered("n"))
+    sql = "SELECT count(*) AS c FROM ticks [RANGE 10, WA n] WHERE sym = :sym HAVING count(*) > :c"
+    rules = [{"rule": f"r{k}", "sym": "ABC"[k % 3], "c": k} for k in range(6)]
+    net.family("busy", sql, rules, "rule")
+    expected = run(net, {"ticks": batch(0, 50)})
+    with make_engine(net, train=13) as engine:
+        engine.enqueue("ticks", batch(0, 50))
+        engine.finish()
+        found = engine.dequeue("busy").to_pylist()
+        for rule in rules:
+            own = [{"c": row["c"]} for row in found if row["rule"] == rule["rule"]]
+            assert own == expected[f"busy[{rule['rule']}]"]
+        assert len(found) > 5
+
+
 CHANGES: dict[int, dict[str, Any]] = {
     1: {"add": {"second": "SELECT n FROM ticks WHERE price > 4"}},
     2: {"add": {"alerts": au.Family(ALERTS, RULES, "rule")}, "remove": ["first"]},

@@ -152,7 +152,7 @@ def sustain(engine: au.Engine, trains: Sequence[Train], output: str, warm: int) 
     run.results.append(engine.dequeue(output))
     run.seconds = time.perf_counter() - started
     count = engine.stats()["steps"]["count"] - before
-    run.steps_s = list(engine._works.stepper.durations_s)[-count:]
+    run.steps_s = engine.recent_steps_s()[-count:]
     return run
 
 

@@ -96,6 +96,10 @@ def summary(
             lines.append(f"  output {name}: {output['out']:,} out → {targets[name]}")
         else:
             lines.append(f"  output {name}: {output['waiting']:,} made, not delivered (no sink)")
+    for name, query in stats["queries"].items():
+        if query["shared"] and name not in targets:
+            errors = f", failed on {query['errors']:,}" if query["errors"] else ""
+            lines.append(f"  query {name}: {query['matches']:,} matches{errors}")
     for name, box in stats["boxes"].items():
         if any(box.get("late", {}).values()):
             reasons = ", ".join(f"{reason} {n:,}" for reason, n in box["late"].items())

@@ -57,7 +57,8 @@ def compile_query(
     flows = [_entered(plan, source) for source in query.sources]
     if len(flows) > 2:
         raise query.sources[2].piece.error(
-            "a query joins two streams at most", hint="unite streams, or feed a box with the join"
+            "boxes join two streams at most: more are joined by queries that only select",
+            hint="leave out aggregates, DISTINCT and tables, or feed a box with the join",
         )
     window, rows = query.window, None
     if len(flows) == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from auroral.boxes.order import Order
 from auroral.continuous.compiler import Compiled
@@ -41,7 +42,10 @@ def expanded(network: Network, resolver: Resolver | None = None) -> Network:
     plain.outputs = {}
     for query in compiled.values():
         plain.boxes |= query.boxes
+    families = {name for name, query in network.queries.items() if isinstance(query, Family)}
     for name, output in network.outputs.items():
+        if output.from_ in families:
+            continue  # its members are outputs, one by one
         read = compiled.get(output.from_)
         plain.outputs[name] = output if read is None else _reading(read.output, output)
     for name, query in compiled.items():
@@ -74,7 +78,9 @@ def _compiled(
 def _with_boxes(network: Network) -> Network:
     """A network with those of its queries that boxes can answer."""
     arcs, order = type_arcs(network, network.boxes)
-    reader = QueryReader(network, arcs, order, what_boxes_see(network, None))
+    # Without Spark to ask: a function that only a network declares is none of its own.
+    scope = replace(what_boxes_see(network, None), resolver=None)
+    reader = QueryReader(network, arcs, order, scope)
     kept = copy.copy(network)
     kept.queries = {}
     for name, query in network.queries.items():

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from auroral.continuous.aggregate_reading import ReadAggregate, read_shared_aggregate
+from auroral.continuous.aggregate_reading import (
+    ReadAggregate,
+    read_aggregate_family,
+    read_shared_aggregate,
+)
 from auroral.continuous.compiler import Compiled, compile_query
 from auroral.continuous.functions import Named, PythonFunction
 from auroral.continuous.progress import progressing
@@ -117,9 +121,33 @@ class QueryReader:
 
     def _family(self, query: Family) -> Shared:
         table = query.table(self._network.directory)
-        read = self._reader.read_family(query.sql, parameter_types(table))
-        constants = _rows(family_constants(read, table), table.num_rows)
-        return Shared(read.template, constants, table[query.key])
+        types = parameter_types(table)
+        found: Template | ReadAggregate
+        try:
+            family = self._reader.read_family(query.sql, types)
+            found = family.template
+        except NotShared:
+            if self._grouped:
+                raise
+            found, family = read_aggregate_family(
+                query.sql,
+                self._schemas,
+                self._progress,
+                columns=types,
+                scope=self._scope,
+                streams=self._network.streams,
+                functions=self._functions,
+            )
+        for item in found.items:
+            slots = item.attribute.slots
+            if slots and item.attribute.text != f":{slots[0]}":
+                raise NetworkError(
+                    "BAD_QUERY",
+                    f"in SELECT a parameter stands by itself; {item.name} computes with one",
+                    hint="select the parameter, as in :limit AS limit, and compute afterwards",
+                )
+        constants = _rows(family_constants(family, table), table.num_rows)
+        return Shared(found, constants, table[query.key])
 
 
 def _rows(constants: pa.Table, count: int) -> pa.Table:

@@ -28,4 +28,6 @@ def speeds(lately: Mapping[str, Tally]) -> dict[str, float]:
 
 def _speed(tally: Tally, fastest: float) -> float:
     seconds = tally.seconds - START_S * tally.chunks
-    return min(1.0, SLACK * fastest * tally.routed / seconds) if seconds > 0 else 1.0
+    if seconds <= 0 or not tally.routed:  # what no tuple was sent to may be fast
+        return 1.0
+    return min(1.0, SLACK * fastest * tally.routed / seconds)

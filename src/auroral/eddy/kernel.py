@@ -269,7 +269,7 @@ class _Step:
             self._report.probes[arc] = Visit(probed.probed, probed.matches, probed.seconds)
 
     def _decide(self, group: str, made: pa.Table, lineage: Lineage) -> Lineage:
-        """Who is satisfied by joined tuples or aggregates: windows of joins, HAVING and the like."""
+        """Who is satisfied by joined tuples or aggregates: windows of joins, HAVING."""
         found = self._match(group, Columns(made, self._kernel.functions))
         decided = found.lineages.get(group)
         return (

@@ -93,7 +93,9 @@ class Catalogue:
         kept = [entry for entry in self._book.entries.values() if entry.kept]
         by_log: dict[str, list[Entry]] = {}
         for entry in kept:
-            if name is None or (entry.arcs == (name,) and entry.log == f"matches#{name}"):
+            joined = "+".join(entry.arcs)
+            alone = len(entry.arcs) == 1 and entry.log != f"matches#{joined}"
+            if name is None or (joined == name and not alone):
                 by_log.setdefault(entry.log, []).append(entry)
         if len(by_log) == 1:
             return next(iter(by_log.values()))

@@ -104,10 +104,16 @@ class Outputs:
         return self._taken(name or "*", view, ALL if of_all else consumer(str(name)), limit)
 
     def _taken_by(self, entry: Entry) -> int:
-        """The moment before which a query, or the outputs that read it, have taken everything."""
+        """The moment before which everybody who reads a query has taken everything.
+
+        Those are its sinks and the outputs that read it, or else whoever dequeues it.
+        """
         name = family_of(entry.name)
-        readers = [output for output, source in self._sources.items() if source == name] or [name]
-        return min(self._store.head(entry.log, consumer(reader)) for reader in readers)
+        outputs = {output for output, source in self._sources.items() if source == name}
+        sinks = {n for n in self._sinks if n == name or n.startswith(f"{name}[")}
+        readers = outputs | sinks or {name}
+        taken = min(self._store.head(entry.log, consumer(reader)) for reader in readers)
+        return taken if readers & set(self._sinks) else max(taken, self._store.head(entry.log, ALL))
 
     def _taken(self, name: str, view: View, reader: str, limit: int | None) -> pa.Table:
         parts: list[pa.Table] = []
@@ -138,8 +144,7 @@ class Outputs:
         entries = self._queries.catalogue.reading(log)
         if not entries or self._asked % (1 + len(entries) // 64):
             return
-        everyone = self._store.head(log, ALL)
-        least = min(max(self._taken_by(entry), everyone, entry.since) for entry in entries)
+        least = min(max(self._taken_by(entry), entry.since) for entry in entries)
         if least > self._store.head(log, HELD):
             self._store.commit(Change(heads={(log, HELD): least}))
 
@@ -173,7 +178,9 @@ class Outputs:
 
     def _head(self, view: View, reader: str) -> int:
         """The first moment of which a reader has not everything."""
-        return max(self._store.head(view.log, reader), self._store.head(view.log, ALL), view.since)
+        taken = max(self._store.head(view.log, reader), view.since)
+        delivered = any(reader == consumer(output) for output in self._sinks)
+        return taken if delivered else max(taken, self._store.head(view.log, ALL))
 
     @property
     def names(self) -> tuple[str, ...]:

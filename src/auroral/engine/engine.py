@@ -28,6 +28,7 @@ from auroral.engine.wiring import (
     declared_sources,
     forget_boxes,
     interleaved,
+    lasting,
 )
 from auroral.engine.works import Settings, build, checked_network
 from auroral.errors import AuroralError, UsageError
@@ -104,9 +105,7 @@ class Engine:
         try:
             if self._store.durable:
                 # Before Spark starts: a wrong directory should be told at once.
-                document = self.network.document()
-                document.pop("queries", None)  # they come and go
-                self._store.bind_network({**document, "sinks": self._bound()})
+                self._store.bind_network(lasting(self.network, self._sinks))
             self.spark = self._given_spark or start_session(self._master)
             self._step_session = step_session(self.spark)
             self._resolver = spark_resolver(self._step_session)
@@ -129,10 +128,6 @@ class Engine:
             self.shutdown()
             raise
 
-    def _bound(self) -> dict[str, str]:
-        """Arcs that are delivered only because they were given a sink: part of what runs."""
-        return {name: "bound" for name in self._sinks if name not in self.network.outputs}
-
     def require_executable(self) -> None:
         """Refuse what can be declared but not run yet, by name."""
         for name, box in self.network.boxes.items():
@@ -141,8 +136,7 @@ class Engine:
 
     def _open(self) -> None:
         store = self._store
-        dead_path = self._dead_path or store.directory / "dead-letters.jsonl"
-        self._dead = DeadLetters(dead_path, store)
+        self._dead = DeadLetters(self._dead_path or store.directory / "dead-letters.jsonl", store)
         self._readers: list[StreamReader] = []
         self._settings = Settings(
             self.network,
@@ -184,15 +178,8 @@ class Engine:
             self._works.outputs.bind(name, sink)
 
     def _build(self, checked: CheckedNetwork, moment: int) -> None:
-        self._works = build(
-            self._settings,
-            self._store,
-            self._queries,
-            self._dead,
-            checked,
-            moment=moment,
-            ended=self._ingest.ended,
-        )
+        given = (self._settings, self._store, self._queries, self._dead, checked)
+        self._works = build(*given, moment=moment, ended=self._ingest.ended)
 
     # ── queries come and go ──
 
@@ -387,6 +374,10 @@ class Engine:
         """Tuples in and out, steps, times, queues, dead letters and progress."""
         self._require_running()
         return self._statistics()
+
+    def recent_steps_s(self) -> list[float]:
+        """How long the latest steps took, a thousand at most."""
+        return list(self._works.stepper.durations_s)
 
     def _statistics(self) -> dict[str, Any]:
         return statistics(self._works, self._store, self._queries, wall=self._clock == "wall")

@@ -158,7 +158,8 @@ class Queries:
 
     def _replay(self, entries: Sequence[Entry], moment: int, *, first: bool) -> None:
         """Make the changes of one moment, or all up to it, again."""
-        ended = [entry for entry in entries if entry.until == moment and not first]
+        there = [entry for entry in entries if self.book.entries.get(entry.name) is entry]
+        ended = [entry for entry in there if entry.until == moment]
         for entry in ended:  # before others may have their names
             self.book.remove(entry)
         due = [e for e in entries if e.since <= moment if first or e.since == moment]
@@ -328,11 +329,12 @@ class Queries:
         """More members of a family."""
         chunks = self.catalogue.chunks(name)
         if not chunks or not isinstance(chunks[0].query, Family):
-            names = [family_of(n) for n, e in self.book.entries.items() if e.keys is not None]
+            families = (n for n, e in self.book.entries.items() if e.keys is not None)
+            names = list(dict.fromkeys(map(family_of, families)))
             raise UsageError(
                 "UNKNOWN_QUERY",
                 f"there is no family {name} to add rows to; {known(names)}",
-                hint=closest(name, names),
+                hint=closest(name, names) or "a query is SQL text, a Query or a Family",
             )
         old = chunks[0].query
         assert isinstance(old, Family)

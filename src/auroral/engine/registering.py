@@ -66,7 +66,9 @@ class Registrar:
         """Refuse rows whose key a family has already."""
         assert there.keys is not None and more.keys is not None  # noqa: PT018
         live = [n for n in range(there.count) if n not in there.gone]
-        keys = there.keys if len(live) == there.count else there.keys.take(pa.array(live))
+        keys = (
+            there.keys if len(live) == there.count else there.keys.take(pa.array(live, pa.int64()))
+        )
         twice = pa.compute.is_in(more.keys.cast(keys.type), value_set=keys.combine_chunks())
         if pa.compute.any(twice).as_py():
             key = more.keys.filter(twice)[0]

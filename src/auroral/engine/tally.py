@@ -9,7 +9,7 @@ from auroral.eddy.report import Counts, Report
 from auroral.storage import Change, Store
 
 _FOLD_EVERY = 64
-_ERRORS = "query errors"
+_ERRORS, _LATE = "query errors", "query late"
 
 
 class Tally:
@@ -28,6 +28,8 @@ class Tally:
         for (entity, query), value in store.counters.items():
             if entity == _ERRORS:
                 self._errors[int(query)] = value
+            elif entity == _LATE:
+                self.late[int(query)] = value
 
     def enter(self, change: Change, report: Report) -> None:
         """Put what a step counted into what it changes; it holds once that is committed."""
@@ -40,7 +42,8 @@ class Tally:
             change.tally = (ids.tobytes(), more.tobytes())
             self._kept = 1 if change.tally_instead else self._kept
         errors = {(_ERRORS, str(query)): n for query, (n, _) in report.errors.items()}
-        change.counts = {**change.counts, **errors}
+        late = {(_LATE, str(query)): n for query, n in report.late.items()}
+        change.counts = {**change.counts, **errors, **late}
         self._reported = report
 
     def committed(self) -> None:

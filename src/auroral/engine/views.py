@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -70,7 +71,7 @@ def together_view(
     """
     chunks = sorted(chunks, key=lambda entry: entry.first)
     fields = _shared_fields(chunks)
-    schema = pa.schema([*fields, pa.field(QUERIES, pa.list_(pa.string()))])
+    schema = pa.schema([*fields.values(), pa.field(QUERIES, pa.list_(pa.string()))])
     firsts = np.array([entry.first for entry in chunks])
     lasts = np.array([entry.first + entry.count for entry in chunks])
     heads = np.array([max(taken(entry), entry.since) for entry in chunks])
@@ -86,24 +87,35 @@ def together_view(
         lists = pa.ListArray.from_arrays(pa.array(ends), names(ids[keep]))
         hidden = [n for n in HIDDEN if n in table.column_names]
         part = table.select(hidden)
-        for field in fields:
-            part = part.append_column(field, _column(table, field))
+        for column, field in fields.items():
+            part = part.append_column(field, _column(table, pa.field(column, field.type)))
         part = part.append_column(schema.field(QUERIES), lists)
         return part.filter(pa.array(sizes > 0))
 
     return View(chunks[0].log, schema, min(entry.since for entry in chunks), rows)
 
 
-def _shared_fields(chunks: Sequence[Entry]) -> list[pa.Field]:
-    """The fields of the log that some of the queries select, copied ones first."""
-    found: dict[str, pa.Field] = {}
+def _shared_fields(chunks: Sequence[Entry]) -> dict[str, pa.Field]:
+    """The columns of the log that some of the queries select, and the fields they become.
+
+    A column is called as all queries that select it call it, otherwise as the log does.
+    """
+    names: dict[str, set[str]] = {}
+    types: dict[str, pa.DataType] = {}
     for entry in {id(e.read): e for e in chunks}.values():
         for item in entry.read.items:
             attribute = item.attribute
             if not attribute.slots:
-                name = attribute.field or attribute.text
-                found.setdefault(name, pa.field(name, attribute.type.arrow()))
-    return list(found.values())
+                column = attribute.field or attribute.text
+                names.setdefault(column, set()).add(item.name)
+                types[column] = attribute.type.arrow()
+    agreed = Counter(next(iter(found)) for found in names.values() if len(found) == 1)
+    fields = {}
+    for column, found in names.items():
+        name = next(iter(found))
+        plain = len(found) == 1 and agreed[name] == 1 and name != QUERIES
+        fields[column] = pa.field(name if plain else column, types[column])
+    return fields
 
 
 def lineage_of(table: pa.Table) -> Lineage:

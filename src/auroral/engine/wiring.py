@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,17 @@ def output_arcs(checked: CheckedNetwork, bound: Iterable[str] = ()) -> dict[str,
     """Outputs and the arcs they deliver; any arc with a sink of its own is an output too."""
     arcs = {name: output.from_ for name, output in checked.network.outputs.items()}
     return arcs | {name: name for name in bound if name not in arcs and name in checked.arcs}
+
+
+def lasting(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
+    """What a state directory belongs to: the network without its queries, which come and go.
+
+    Arcs that are delivered only because they were given a sink are a part of what runs.
+    """
+    plain = copy.copy(network)
+    plain.queries = {}
+    known = {*network.outputs, *network.queries}
+    return {**plain.document(), "sinks": {name: "bound" for name in sinks if name not in known}}
 
 
 def all_superboxes(checked: CheckedNetwork, outputs: Mapping[str, str]) -> tuple[Superbox, ...]:

@@ -21,7 +21,7 @@ from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.runner import Runner
-from auroral.storage import Store
+from auroral.storage import Change, Store
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ def build(
     arcs = output_arcs(checked, settings.bound)
     superboxes = all_superboxes(checked, arcs)
     register_consumers(store, superboxes, arcs, plane.logs(), moment)
+    _forget_steps(store, superboxes)
     if ended is not None:
         plane.end(ended)
     slots = slots_directory(store)
@@ -107,3 +108,11 @@ def build(
         checked, store, arcs | shared, settings.now_us, stepper.emitted_before, queries
     )
     return Works(checked, plane, superboxes, stateful, stepper, outputs)
+
+
+def _forget_steps(store: Store, superboxes: Sequence[Superbox]) -> None:
+    """Steps that a crash left behind of boxes that are no more are nobody's to run again."""
+    names = {superbox.name for superbox in superboxes}
+    for step, box, _, _ in store.manifest.open_steps():
+        if box not in names:
+            store.commit(Change(finished_step=step))

@@ -1,0 +1,134 @@
+"""Queries that share an eddy, come and go: each gives what it would give alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import auroral.spark.stateful_runner
+from auroral import Family, Ordered, Query
+
+from . import sparkless
+from .driving import Drive, Manner, manner
+from .shared import Action, Feed, Maker, Modify, Scenario
+
+if TYPE_CHECKING:
+    from tests.conftest import MakeEngine
+
+
+def set_out(monkeypatch: pytest.MonkeyPatch, rng: Random) -> None:
+    """Let tasks share the work in some way."""
+    cores, rows = rng.choice([1, 2, 3]), rng.choice([0, 3, 50_000])
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(auroral.spark.stateful_runner, "PARALLEL_ROWS", rows)
+
+
+@pytest.mark.parametrize("seed", [1, 28, 36, 38, 2070])
+def test_queries_give_what_they_would_give_alone(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    rng = Random(seed)
+    scenario = Maker(rng).scenario(rng.choice([6, 12, 20]))
+    chosen = manner(rng)
+    set_out(monkeypatch, rng)
+    Drive(sparkless.make_engine, scenario, chosen, rng).go(tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", [7, 11])
+def test_queries_give_the_same_on_spark(make_engine: MakeEngine, seed: int, tmp_path: Path) -> None:
+    rng = Random(seed)
+    scenario = Maker(rng).scenario(10)
+    Drive(make_engine, scenario, manner(rng), rng).go(tmp_path)
+
+
+# ── what went wrong once ──
+
+_ROWS = Maker(Random(3))
+_ROWS._progress, _ROWS._odd = {"A": Ordered("n"), "B": Ordered("n")}, False
+FEW = {"few": Query("SELECT u FROM A WHERE k > 0")}
+PAIRS = "SELECT A.u FROM A [ROWS 3], B [ROWS 2] WHERE A.k = B.k"
+COUNTS = "SELECT k, count(*) AS c FROM A [RANGE 2, SLIDE 2, WA n] GROUP BY k"
+RULES = Family("SELECT u FROM A WHERE x > :p", [{"rule": n, "p": n} for n in (1, 2)], "rule")
+MORE = [{"rule": 3, "p": 0, "_of": "x"}]
+
+
+def feed(stream: str, rows: int) -> Feed:
+    return Feed(stream, [_ROWS._row(stream) for _ in range(rows)])
+
+
+def modify(*remove: str, **add: Any) -> Modify:
+    given = {name: Query(q) if isinstance(q, str) else q for name, q in add.items()}
+    return Modify(given, [*remove])
+
+
+PLANS: dict[str, tuple[dict[str, Query], list[Action], frozenset[int]]] = {
+    "another under the same name, while tuples wait for both": (
+        FEW,
+        [feed("A", 3), modify("few", few="SELECT x FROM A WHERE k < 3"), feed("A", 3)],
+        frozenset((17,)),
+    ),
+    "here and gone before anything came": (
+        FEW,
+        [feed("A", 3), modify(gone="SELECT x FROM A"), modify("gone"), feed("A", 3)],
+        frozenset((17,)),
+    ),
+    "nobody reads a stream any more": (
+        {**FEW, "other": Query("SELECT u FROM B")},
+        [feed("B", 3), modify("other"), feed("B", 3), feed("A", 3)],
+        frozenset((41,)),
+    ),
+    "predicates over fields that nobody reads any more": (
+        {
+            **FEW,
+            **{f"q{n}": Query(f"SELECT x FROM A WHERE x > {n}") for n in range(4)},
+            "named": Query("SELECT s FROM A WHERE s LIKE 'a%' AND b"),
+            "pairs": Query(PAIRS),
+            "pairs2": Query(f"{PAIRS} AND A.n > 2"),
+            "closer": Query(f"{PAIRS} AND A.x < B.x"),
+            "counts": Query(COUNTS),
+            "counts2": Query(f"{COUNTS} HAVING count(*) > 1"),
+            "sums": Query(f"{COUNTS} HAVING sum(x) > 1"),
+        },
+        [feed("A", 4), modify("named", "closer", "sums"), feed("B", 2), feed("A", 4)],
+        frozenset(),
+    ),
+    "a family and a member of it at once": (
+        {**FEW, "rules": RULES},
+        [feed("A", 3), modify("rules[1]", "rules", "rules"), feed("A", 3)],
+        frozenset((18,)),
+    ),
+    "a family that has lost all its members, and gets another": (
+        {"rules": RULES},
+        [feed("A", 3), modify("rules[1]", "rules[2]"), modify(rules=MORE), feed("A", 3)],
+        frozenset(),
+    ),
+}
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_queries_come_and_go(plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+    queries, actions, crashes = PLANS[plan]
+    progress = {"A": Ordered("n"), "B": Ordered("n")}
+    scenario = Scenario(progress, queries, actions, ends=True, routing="tickets")
+    Drive(sparkless.make_engine, scenario, Manner(2, crashes, drains=0), Random(1)).go(tmp_path)
+
+
+def test_what_was_removed_stays_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often the network that declares it is started."""
+    sparkless.no_spark(monkeypatch)
+    net = Scenario({"A": None}, FEW, [], ends=False, routing="tickets").network()
+    for start in range(4):
+        with sparkless.make_engine(net, state=tmp_path) as engine:
+            if start == 0:
+                engine.modify(remove=["few"], add={"all": "SELECT u FROM A"})
+            engine.enqueue("A", feed("A", 3).rows)
+            engine.drain()
+            assert engine.list_entities()["queries"] == ["all"]
+            assert engine.dequeue("all").num_rows == 3
