@@ -13,8 +13,9 @@ from typing import Any
 from auroral import Family
 from auroral.engine import Engine
 
+from .alone import Model
 from .running import Crash, Faults, plain
-from .shared import Action, Feed, Look, Model, Modify, Row, Scenario
+from .shared import Action, Feed, Look, Modify, Row, Scenario
 
 MakeEngine = Callable[..., AbstractContextManager[Engine]]
 
@@ -169,7 +170,7 @@ class Drive:
             if chunks[0].query.results == "count":
                 continue
             self._take(engine, name)
-            members = [member for chunk in chunks for member in chunk.outputs]
+            members = [member for chunk in chunks for member in chunk.names]
             held = [entry for entry in self._taken[name] if entry[0] in members]
             for member in members:
                 mine = [row for key, row in held if key == member]

@@ -1,17 +1,15 @@
-"""Random continuous queries that come and go, and what each would give if it were alone."""
+"""Random streams and continuous queries that come and go."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
 from auroral import Delayed, EngineOptions, Family, Network, Ordered, Progress, Query
-from auroral.reference import Reference
-from auroral.reference.network import _fitted
 
 Row = dict[str, Any]
 EVENT = "u bigint, k int, x bigint, f double, s string, b boolean, t timestamp, n bigint"
@@ -100,8 +98,8 @@ Action = Feed | Modify | Look
 class Scenario:
     """Streams and queries, and what happens then."""
 
-    progress: dict[str, Progress | None]
-    queries: dict[str, Query]
+    progress: Mapping[str, Progress | None]
+    queries: Mapping[str, Query]
     actions: list[Action]
     ends: bool
     routing: str
@@ -112,7 +110,7 @@ class Scenario:
             net.stream(name, EVENT, progress=progress)
         for name, query in self.queries.items():
             net.queries[name] = query
-        net.engine = EngineOptions(routing=self.routing)  # type: ignore[arg-type]
+        net.engine = EngineOptions(routing=self.routing)
         return net
 
 
@@ -333,7 +331,7 @@ class Maker:
         return Family(text, values, "rule", results=results)
 
     def _members(self, name: str, of: str, count: int) -> list[Row]:
-        rows = []
+        rows: list[Row] = []
         for _ in range(count):
             self._number += 1
             self._keys[name].append(self._number)
@@ -346,83 +344,3 @@ class Maker:
 def _text(items: str, sources: str, where: list[str]) -> str:
     condition = f" WHERE {' AND '.join(where)}" if where else ""
     return f"SELECT {items} FROM {sources}{condition}"
-
-
-# ── what each query would give alone ──
-
-
-@dataclass
-class Alone:
-    """A query, or some members of a family, in a network of its own."""
-
-    query: Query
-    reference: Reference
-    outputs: dict[str, str]
-    """By the name of a query, the output that has its results."""
-    start: int
-
-
-@dataclass
-class Model:
-    """Every registered query alone, fed with what arrives while it is there."""
-
-    scenario: Scenario
-    alone: dict[str, list[Alone]] = field(default_factory=dict)
-    history: list[tuple[str, Row]] = field(default_factory=list)
-
-    def add(self, name: str, given: Any) -> None:
-        if isinstance(given, list):
-            old = self.alone[name][0].query
-            assert isinstance(old, Family)
-            given = Family(old.sql, given, old.key, results=old.results)
-        net = Network("alone")
-        for stream, progress in self.scenario.progress.items():
-            net.stream(stream, EVENT, progress=progress)
-        # Whether its results are counted or kept is nothing that a plain interpreter knows.
-        net.queries[name] = given.model_copy(update={"results": "keep"})
-        reference = Reference(net)
-        for stream, row in self.history:
-            # What a stream has promised it has promised to those who come later too.
-            reference._marks[stream].take(_fitted(row, net.streams[stream].schema_))
-        for mark in reference._marks.values():
-            mark.taken = 0  # but it numbers its tuples from the first it sees
-        reference._flow({})
-        members = [name]
-        if isinstance(given, Family):
-            members = [f"{name}[{row['rule']}]" for row in given.values]
-        mine = Alone(given, reference, dict.fromkeys(members), len(self.history) - 1)  # type: ignore[arg-type]
-        self.alone.setdefault(name, []).append(mine)
-
-    def remove(self, name: str) -> None:
-        if name in self.alone:
-            del self.alone[name]
-            return
-        family = name.partition("[")[0]
-        for chunk in self.alone.get(family, ()):
-            chunk.outputs.pop(name, None)
-
-    def modify(self, change: Modify) -> None:
-        for name in change.remove:
-            self.remove(name)
-        for name, given in change.add.items():
-            self.add(name, given)
-
-    def feed(self, stream: str, row: Row) -> None:
-        self.history.append((stream, row))
-        for chunks in self.alone.values():
-            for alone in chunks:
-                alone.reference.push(stream, row)
-
-    def end(self) -> None:
-        for chunks in self.alone.values():
-            for alone in chunks:
-                alone.reference.end()
-
-    def queries(self) -> dict[str, list[tuple[int, Row]]]:
-        """The results of every query and member so far, with the moments that made them."""
-        return {
-            name: [(a.start + t.moment, t.row) for t in a.reference.tuples(name)]
-            for chunks in self.alone.values()
-            for a in chunks
-            for name in a.outputs
-        }

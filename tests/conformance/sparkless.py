@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import auroral.spark.runner
 import auroral.spark.stateful_runner
 from auroral.engine import Engine
 from auroral.network.network import Network
-from auroral.network.types import Schema
+from auroral.network.types import Field, Schema
 from auroral.reference.network import _operator
 from auroral.reference.operator import Emission, Tuple
 from auroral.spark.plan import arc_schema, in_order
@@ -23,7 +22,7 @@ from auroral.spark.runner import Runner, StepResult
 from auroral.spark.stateful import StatefulPlan
 from auroral.spark.stateful_runner import StatefulRunner
 from auroral.spark.train_file import TrainFile
-from auroral.spark.worker import PORT, Job, reading_task, task, write_job
+from auroral.spark.worker import NOTE, PORT, Job, reading_task, task, write_job
 from auroral.sql.expression import evaluator
 from tests.conftest import require_sound
 
@@ -140,25 +139,22 @@ def _finished(result: pa.Table, runner: StatefulRunner) -> pa.Table:
     """The rest of a predicate, arithmetic on aggregates."""
     physical = runner.physical
     assert not physical.structs
-    from auroral.network.types import Field
-
     returned = Schema(tuple(Field(name, type) for name, type in physical.returns))
     texts = physical.compute or {name: f"`{name}`" for name, _ in physical.returns}
     finds = [evaluator(text, returned) for text in texts.values()]
     keep = evaluator(physical.where, returned) if physical.where is not None else None
     assert runner.superbox.stateful is not None
     types = [f.type.arrow() for f in runner._checked.arcs[runner.superbox.stateful].schema]
-    rows: list[dict[str, Any]] = []
+    rows: list[list[Any]] = []
     for row in result.to_pylist():
-        note = row["_note"] if "_note" in row else row[result.column_names[0]]
+        note = row[NOTE]
         if note is None and keep is not None and keep(row) is not True:
             continue
         values = [None if note is not None else find(row) for find in finds]
-        hidden = [row[result.column_names[0]], row["_seq"], row["_ts"], row["_sub"]]
-        rows.append(dict(enumerate([*hidden, *values])))  # type: ignore[arg-type]
-    names = [result.column_names[0], "_seq", "_ts", "_sub", *(f"v{n}" for n in range(len(finds)))]
+        rows.append([note, row["_seq"], row["_ts"], row["_sub"], *values])
+    names = [NOTE, "_seq", "_ts", "_sub", *(f"v{n}" for n in range(len(finds)))]
     held = [pa.string(), pa.int64(), pa.int64(), pa.binary(), *types]
-    columns = [pa.array([r[n] for r in rows], type) for n, type in enumerate(held)]  # type: ignore[index]
+    columns = [pa.array([row[n] for row in rows], type) for n, type in enumerate(held)]
     return pa.Table.from_arrays(columns, names=names)
 
 
@@ -201,6 +197,3 @@ def _read(files: Sequence[TrainFile]) -> Carried:
             hidden = {n: row.pop(n) for n in ("_seq", "_ts", "_sub") if n in row}
             found.append((hidden, row))
     return sorted(found, key=lambda one: (one[0]["_seq"], one[0].get("_sub") or b""))
-
-
-Make = Callable[..., Any]

@@ -25,6 +25,8 @@ from auroral.eddy.selections import merged
 Ids = npt.NDArray[np.int32]
 _GROWTH = 4
 """Parts less than so many times larger than a new one are put together with it."""
+_FEW = 128
+"""So many are always put together: filters know best what a tuple needs if they are one part."""
 _OFTEN = 16
 _CHEAP = 50_000
 """So many queries are compiled again as soon as there are statistics."""
@@ -77,7 +79,7 @@ class Parts:
         """Compile new queries, together with parts that are not much larger."""
         size = sum(len(selection.ids) for selection in selections)
         mine = list(selections)
-        while self._parts and self._parts[-1].queries < _GROWTH * max(size, 1):
+        while self._parts and self._parts[-1].queries < max(_GROWTH * size, _FEW):
             last = self._parts.pop()
             mine = [*last.selections, *mine]
             size += last.queries

@@ -111,6 +111,11 @@ class Queries:
             self._versions = {eddy_name(arcs): [self.book.version(arcs, moment)] for arcs in flows}
             return flows
 
+    def began(self, box: str) -> int:
+        """The moment from which a box is there: one of a query, since that was registered."""
+        query = box.partition("#")[0]
+        return self._rows[query].since if query in self.boxed else 0
+
     # ── after a restart ──
 
     def restore(self) -> list[tuple[str, ...]]:

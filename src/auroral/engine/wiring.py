@@ -53,12 +53,12 @@ def register_consumers(
     boxes: Sequence[Superbox],
     outputs: Mapping[str, str],
     plane: Sequence[str],
-    moment: int = 0,
+    begin: Callable[[str], int] = lambda _box: 0,
 ) -> None:
     """A log keeps what any consumer needs, so all are known before anything is deleted.
 
-    New ones begin at a moment; an eddy where the one before it on an arc has come to. Boxes that
-    are no more need nothing.
+    New ones begin where `begin` says; an eddy where the one before it on an arc has come to.
+    Boxes that are no more need nothing.
     """
     wanted = {(source, box.name) for box in boxes for source in box.sources}
     wanted |= {(log, PLANE) for log in plane}
@@ -66,12 +66,12 @@ def register_consumers(
     heads = {
         (log, name): max(
             (store.head(log, n) for o, n in cursors if o == log and _both_eddies(n, name)),
-            default=moment,
+            default=begin(name),
         )
         for log, name in wanted - set(cursors)
     }
     arcs = {(arc, consumer(output)) for output, arc in outputs.items()}
-    heads |= dict.fromkeys(arcs - set(cursors), moment)
+    heads |= {(arc, name): begin(arc) for arc, name in arcs - set(cursors)}
     if heads:
         store.commit(Change(heads=heads))
     stale = [key for key in cursors if key not in wanted and _is_box(key[1])]

@@ -75,7 +75,8 @@ def build(
     store.progressing = {arc: list(marks) for arc, marks in plane.arcs().items()}
     arcs = output_arcs(checked, settings.bound)
     superboxes = all_superboxes(checked, arcs)
-    register_consumers(store, superboxes, arcs, plane.logs(), moment)
+    begin = lambda box: max(moment, queries.began(box))  # noqa: E731
+    register_consumers(store, superboxes, arcs, plane.logs(), begin)
     _forget_steps(store, superboxes)
     if ended is not None:
         plane.end(ended)

@@ -10,8 +10,6 @@ from auroral.spark.physical import Columns, Given, Physical
 def lower(box: Eddy, given: Given) -> Physical:
     """The fields as they are; which of them are read is decided step by step."""
     columns = [Columns(schema) for schema in given.schemas]
-    named = tuple(
-        dict(zip(held.schema.names, held.fields(), strict=True)) for held in columns
-    )
+    named = tuple(dict(zip(held.schema.names, held.fields(), strict=True)) for held in columns)
     kernel = EddyKernel(box.inputs, named, given.functions)
     return Physical(kernel, tuple(columns), {}, tuple(() for _ in columns), whole=True)
