@@ -254,24 +254,6 @@ def test_processes_of_a_peer_share_the_work(
 # ── report and command ──
 
 
-def test_experiments_are_chosen_by_name() -> None:
-    assert cacq.choose(()) == list(cacq.EXPERIMENTS)
-    assert cacq.choose(("udf", "random")) == ["random", "udf"]
-    with pytest.raises(UsageError, match="no experiment tabel3"):
-        cacq.choose(("tabel3",))
-
-
-def test_an_experiment_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def bad(_report: Report, _lab: cacq_lab.Lab) -> None:
-        raise RunError("BROKEN", "it broke")
-
-    monkeypatch.setitem(cacq.EXPERIMENTS, "table3", bad)
-    report = Report("cacq")
-    cacq.run_experiments(report, cacq_lab.Lab(None, True, tmp_path), ["table3"])  # type: ignore[arg-type]
-    assert "it broke" in report.text()
-    assert [bar.met for bar in report.bars] == [False]
-
-
 def test_every_chart_is_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     report = Report("cacq")

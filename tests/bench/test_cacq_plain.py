@@ -11,10 +11,11 @@ import pytest
 from auroral.bench import cacq_data
 from auroral.bench.cacq_alerts_run import joined
 from auroral.bench.cacq_data import count_matches, random_queries
-from auroral.bench.cacq_lab import Lab, write_parts
+from auroral.bench.cacq_lab import write_parts
 from auroral.bench.cacq_niagara import run_plan
 from auroral.bench.cacq_plans import pull_up, push_down, udf_pull_up
 from auroral.bench.cacq_spark import run_ways
+from auroral.bench.lab import Lab
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ import pytest
 
 import auroral as au
 from auroral.bench import data, oop, oop_count, oop_join
-from auroral.bench.oop_lab import Lab
+from auroral.bench.lab import Lab
 from auroral.bench.report import Report
 from auroral.bench.structured import Batches
 

@@ -41,7 +41,7 @@ def batch(start: int, stop: int) -> list[Row]:
 
 
 def numbers(table: pa.Table) -> list[int]:
-    return table["n"].to_pylist()
+    return list(table["n"].to_pylist())
 
 
 def above(limit: float, *spans: tuple[int, int]) -> list[int]:

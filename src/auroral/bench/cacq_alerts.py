@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from auroral.bench.cacq_data import fired, price_rules, range_rules, ticks
-from auroral.bench.cacq_lab import Lab, write_parts
+from auroral.bench.cacq_lab import write_parts
+from auroral.bench.lab import Lab
 from auroral.bench.report import Report
 from auroral.errors import RunError
 

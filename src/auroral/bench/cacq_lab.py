@@ -3,52 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 
 import auroral as au
 
 _PROC = Path("/proc")
-
-
-@dataclass(frozen=True)
-class Lab:
-    """One run of the benchmark: Spark, how much work, where files go, and who has the peers."""
-
-    spark: SparkSession
-    quick: bool
-    place: Path
-    peers: Sequence[Path] = ()
-
-    @property
-    def files(self) -> int:
-        """Files of a train, so that plain Spark can read it with every core."""
-        return min(os.cpu_count() or 2, 8)
-
-    def rows(self, full: int) -> int:
-        """So many tuples or queries; a tenth if in a hurry."""
-        return max(full // 10, 1) if self.quick else full
-
-    def steps(self, full: int, quick: int) -> int:
-        """So many trains."""
-        return quick if self.quick else full
-
-    def say(self, text: str) -> None:
-        """Tell a person who watches how far we are."""
-        if sys.stderr.isatty():
-            sys.stderr.write(f"bench: {text}\n")
-            sys.stderr.flush()
-
-    def engine(self, network: au.Network, train: int) -> au.Engine:
-        """An engine on the shared session; without threads, so that trains are what we say."""
-        return au.Engine(network, spark=self.spark, train=train, background=False)
 
 
 def feed(engine: au.Engine, stream: str, table: pa.Table) -> float:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import auroral as au
 from auroral.bench.cacq_data import ARTICLES, STOCKS, articles, count_joined, stocks, thresholds
-from auroral.bench.cacq_lab import Lab, write_parts
+from auroral.bench.cacq_lab import write_parts
 from auroral.bench.cacq_plans import (
     Plan,
     constants,
@@ -21,6 +21,7 @@ from auroral.bench.cacq_plans import (
     spin_above,
     udf_pull_up,
 )
+from auroral.bench.lab import Lab
 from auroral.bench.report import Report
 
 FIGURE_12 = "Figure 12: an update of 2,250 stocks and articles"

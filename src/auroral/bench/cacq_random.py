@@ -17,8 +17,9 @@ from auroral.bench.cacq_data import (
     select,
     uniform_trains,
 )
-from auroral.bench.cacq_lab import Lab, feed, write_parts
+from auroral.bench.cacq_lab import feed, write_parts
 from auroral.bench.cacq_spark import run_ways
+from auroral.bench.lab import Lab
 from auroral.bench.peers import NOT_INSTALLED, PEERS, Peer, find_interpreter, run_peer
 from auroral.bench.report import Report, Section
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import auroral as au
 from auroral.bench.cacq_data import FIELDS, SCHEMA, uniform_trains
-from auroral.bench.cacq_lab import Lab, feed
+from auroral.bench.cacq_lab import feed
+from auroral.bench.lab import Lab
 from auroral.bench.report import Report
 from auroral.errors import RunError
 

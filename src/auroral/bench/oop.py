@@ -7,17 +7,16 @@ memory with the same network made to keep order everywhere (`engine: {order: enf
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from auroral.bench import oop_band, oop_count, oop_join, oop_memory, oop_order
-from auroral.bench.oop_lab import Lab
+from auroral.bench.lab import Experiments, Lab, choose, run_experiments
 from auroral.bench.plots import Chart, save_charts
 from auroral.bench.report import Report
-from auroral.errors import AuroralError, UsageError, closest
 from auroral.spark.session import start_session
 
-EXPERIMENTS: dict[str, Callable[[Report, Lab], None]] = {
+EXPERIMENTS: Experiments = {
     "count": oop_count.count,
     "latency": oop_count.latency,
     "flush": oop_count.flush,
@@ -42,42 +41,15 @@ CHARTS = (
     Chart("order.png", oop_order.ORDER, "groups", "tuples_per_s", "box", bars=True),
     Chart("join.png", oop_join.JOIN, "system", "tuples_per_s", bars=True),
 )
-FAILED = "Experiments that failed"
 
 
 def oop(*, quick: bool = False, plots: Path | None = None, only: Sequence[str] = ()) -> Report:
     """Run everything; about twelve minutes, `quick` about three."""
-    chosen = choose(only)
+    chosen = choose(EXPERIMENTS, only)
     report = Report("oop")
     spark = start_session("local[*]")
     with tempfile.TemporaryDirectory() as place:
-        run_experiments(report, Lab(spark, quick, Path(place)), chosen)
+        run_experiments(EXPERIMENTS, report, Lab(spark, quick, Path(place)), chosen)
     if plots is not None:
         save_charts(report, CHARTS, plots)
     return report
-
-
-def choose(only: Sequence[str]) -> list[str]:
-    """The experiments to run, in their own order."""
-    for name in only:
-        if name not in EXPERIMENTS:
-            raise UsageError(
-                "UNKNOWN_EXPERIMENT",
-                f"there is no experiment {name}; there are {', '.join(EXPERIMENTS)}",
-                hint=closest(name, EXPERIMENTS),
-            )
-    return [name for name in EXPERIMENTS if name in only or not only]
-
-
-def run_experiments(report: Report, lab: Lab, names: Sequence[str]) -> None:
-    """Run each; one that fails is told, and the others go on."""
-    failed: list[tuple[str, str]] = []
-    for name in names:
-        try:
-            EXPERIMENTS[name](report, lab)
-        except AuroralError as error:
-            lab.say(f"{name} failed: {error}")
-            failed.append((name, str(error)))
-    if failed:
-        report.section(FAILED, "experiment", "why").rows.extend(failed)
-    report.bar("experiments that ran", 1 - len(failed) / len(names), least=1.0)

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 import auroral as au
 from auroral.bench.data import PACKETS, SECOND_US, START_US, Batch, arrivals, link, size
-from auroral.bench.oop_lab import Held, Lab, enqueue, finish, most_held, with_options
+from auroral.bench.lab import Lab
+from auroral.bench.oop_lab import Held, enqueue, finish, most_held, with_options
 from auroral.bench.oop_memory import SYSTEMS, same_rows
 from auroral.bench.report import Report
 from auroral.errors import RunError

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 import auroral as au
 from auroral.bench.data import PACKETS, SECOND_US, Batch, packet_trains, write_files
-from auroral.bench.oop_lab import Lab, Run, pump, sustain, with_options
+from auroral.bench.lab import Lab
+from auroral.bench.oop_lab import Run, pump, sustain, with_options
 from auroral.bench.report import Report
 from auroral.bench.structured import Batches, faster_store, run_query, windowed_count
 

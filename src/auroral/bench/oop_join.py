@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import auroral as au
 from auroral.bench.data import READINGS, SECOND_US, Batch, reading_trains, size, write_files
-from auroral.bench.oop_lab import Held, Lab, Run, most_held, pump
+from auroral.bench.lab import Lab
+from auroral.bench.oop_lab import Held, Run, most_held, pump
 from auroral.bench.report import Report
 from auroral.bench.structured import Batches, band_join, faster_store, run_query
 

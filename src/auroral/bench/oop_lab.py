@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 import auroral as au
 from auroral.bench.data import Train, size
@@ -20,38 +16,6 @@ from auroral.errors import RunError
 
 _AHEAD_TRAINS = 2
 _POLL_S = 0.02
-
-
-@dataclass(frozen=True)
-class Lab:
-    """One run of the benchmark: Spark, how much work, and where files go."""
-
-    spark: SparkSession
-    quick: bool
-    place: Path
-
-    @property
-    def files(self) -> int:
-        """Files of a train, so that plain Spark can read it with every core."""
-        return min(os.cpu_count() or 2, 8)
-
-    def rows(self, full: int) -> int:
-        """So many tuples, groups or keys; a tenth if in a hurry."""
-        return max(full // 10, 1) if self.quick else full
-
-    def steps(self, full: int, quick: int) -> int:
-        """So many trains."""
-        return quick if self.quick else full
-
-    def say(self, text: str) -> None:
-        """Tell a person who watches how far we are."""
-        if sys.stderr.isatty():
-            sys.stderr.write(f"bench: {text}\n")
-            sys.stderr.flush()
-
-    def engine(self, network: au.Network, train: int, *, background: bool = False) -> au.Engine:
-        """An engine on the shared session; without threads, so that trains are what we say."""
-        return au.Engine(network, spark=self.spark, train=train, background=background)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 import auroral as au
 from auroral.bench.data import PACKETS, arrivals, link, size
-from auroral.bench.oop_lab import Held, Lab, Run, finish, most_held, pump, with_options
+from auroral.bench.lab import Lab
+from auroral.bench.oop_lab import Held, Run, finish, most_held, pump, with_options
 from auroral.bench.report import Report
 
 SKEW = "Figure 1 (Q5): rows held, union of two streams with skew"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import auroral as au
 from auroral.bench.data import PACKETS, SECOND_US, packet_trains
-from auroral.bench.oop_lab import Lab, sustain
+from auroral.bench.lab import Lab
+from auroral.bench.oop_lab import sustain
 from auroral.bench.report import Report
 
 ORDER = "Boxes that go by order of arrival"

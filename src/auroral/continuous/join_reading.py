@@ -11,14 +11,21 @@ from auroral.boxes.join import require_comparable
 from auroral.boxes.order import Order
 from auroral.boxes.window import in_marks, require_length
 from auroral.continuous.bands import LEFT, RIGHT, Bound, bounds, with_whole_division
+from auroral.continuous.join_windows import (
+    attributes_of,
+    no_window,
+    range_of,
+    refuse_slide,
+    row_sizes,
+)
 from auroral.continuous.plan import Flow
-from auroral.errors import NetworkError, known
+from auroral.errors import NetworkError
 from auroral.network.types import FRACTIONAL, Type, quoted
 from auroral.sql.parser import parse
 from auroral.sql.query_from import Source
 from auroral.sql.query_names import Resolved, resolve, substituted, unplaced
 from auroral.sql.query_text import Piece
-from auroral.sql.query_windows import WindowClause, length
+from auroral.sql.query_windows import length
 from auroral.sql.syntax import Call, Literal, Member, Name, Node
 
 Bands = tuple[tuple[int | float, ...], ...]
@@ -53,57 +60,21 @@ def nearness(
 ) -> Nearness:
     """What windows, or else WHERE, say of how near joined tuples lie."""
     conditions = [_divided(flows, condition) for condition in conditions]
-    rows = _rows(sources)
+    rows = row_sizes(sources)
     if rows is not None:
         return Nearness(list(conditions), rows)
     attributes = [
-        _attributes(flow, source.window) for flow, source in zip(flows, sources, strict=True)
+        attributes_of(flow, source.window) for flow, source in zip(flows, sources, strict=True)
     ]
     if any(source.window is not None and source.window.range for source in sources):
         return _ranged(sources, flows, conditions, attributes)
     for source in sources:
         if source.window is not None:
-            _refuse_slide(source.window)
+            refuse_slide(source.window)
     found = _banded(sources, flows, conditions, attributes)
     if found is None:
-        names = [f"{s.label}.{a}" for s, own in zip(sources, attributes, strict=True) for a in own]
-        raise sources[1].piece.error(
-            "a join of streams needs windows, or a predicate that keeps attributes that make"
-            f" progress near each other; {known(names)}",
-            code="NO_WINDOW",
-            hint="write S [RANGE 1 min, WA ts], T [RANGE 1 min, WA ts], or S.ts = T.ts",
-        )
+        raise no_window(sources, attributes)
     return found
-
-
-def _rows(sources: Sequence[Source]) -> tuple[int, ...] | None:
-    """The sizes of row windows, None if there are none."""
-    sizes: list[int] = []
-    windows = [source.window for source in sources]
-    if not any(window is not None and window.rows is not None for window in windows):
-        return None
-    for source, window in zip(sources, windows, strict=True):
-        if window is None or window.rows is None:
-            place = window.piece if window else source.piece
-            raise place.error(
-                f"a join takes two row windows or none: {source.label} has no [ROWS n]",
-                code="BAD_WINDOW",
-            )
-        _refuse_slide(window)
-        sizes.append(window.count(window.rows))
-    return tuple(sizes)
-
-
-def _attributes(flow: Flow, window: WindowClause | None) -> Sequence[str]:
-    """The attributes on which a window, or a band, can lie."""
-    if window is None or window.wa is None:
-        return flow.progress
-    on = flow.column(window.wa)
-    if on is None:
-        raise window.wa.error(
-            f"expected a field after WA, found {window.wa.text}", code="BAD_WINDOW"
-        )
-    return (on,)
 
 
 def _ranged(
@@ -115,20 +86,9 @@ def _ranged(
     """Windows of RANGE: of `S [a, RANGE m], T [b, RANGE n]`, t.b > s.a − n and t.b < s.a + m."""
     on, marks, amounts = [], [], []
     for source, own, flow in zip(sources, attributes, flows, strict=True):
-        window = source.window
-        if window is None or window.range is None:
-            raise source.piece.error(
-                f"{source.label} needs a RANGE too: the other stream has one", code="BAD_WINDOW"
-            )
-        _refuse_slide(window)
-        if len(own) != 1:
-            raise window.piece.error(
-                f"the window needs the attribute that makes progress; {known(own)}",
-                code="BAD_WINDOW",
-                hint="add WA and the attribute, as in [RANGE 1 min, WA ts]",
-            )
+        extent = range_of(source, own)
         type = flow.sides[0].schema.field(own[0]).type
-        amount = length(window.range, type)
+        amount = length(extent, type)
         if type.name in _TIMELY and not isinstance(amount, str):
             amount = f"{amount} us"
         with source.piece.located():
@@ -312,10 +272,3 @@ def _unsided(tree: Node, i: int, j: int) -> Node:
         return None
 
     return substituted(tree, look)
-
-
-def _refuse_slide(window: WindowClause) -> None:
-    if window.slide is not None:
-        raise window.slide.error(
-            "the windows of a join slide with every tuple", code="BAD_WINDOW", hint="leave it out"
-        )

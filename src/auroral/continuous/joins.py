@@ -11,15 +11,21 @@ from auroral.boxes.order import Order
 from auroral.boxes.predicate import sided
 from auroral.boxes.window import Length
 from auroral.continuous.bands import Band, find_band, with_whole_division
+from auroral.continuous.join_windows import (
+    attributes_of,
+    no_window,
+    range_of,
+    refuse_slide,
+    row_sizes,
+)
 from auroral.continuous.plan import Flow, Plan, conjunction
-from auroral.errors import known
 from auroral.network.types import Schema, Type, quoted
 from auroral.progress.durations import parse_duration_us
 from auroral.sql.queries import Query
 from auroral.sql.query_from import Source
 from auroral.sql.query_names import Resolved, conjuncts, resolve
 from auroral.sql.query_text import Piece
-from auroral.sql.query_windows import WindowClause, length
+from auroral.sql.query_windows import length
 
 _PREFIX = ("left", "right")
 _TIMELY = ("timestamp", "timestamp_ntz")
@@ -34,7 +40,7 @@ def join(plan: Plan, query: Query, flows: tuple[Flow, Flow]) -> Flow:
     """
     conditions = [part for piece in query.conditions for part in conjuncts(piece)]
     sources = (query.sources[0], query.sources[1])
-    rows = _rows(sources)
+    rows = row_sizes(sources)
     if any(flow.arc in plan.scope.tables for flow in flows):
         _require_no_window(sources)
         return _joined(plan, query, flows, _on(plan, flows, conditions))
@@ -79,25 +85,6 @@ def _on(plan: Plan, flows: tuple[Flow, Flow], conditions: Sequence[Piece]) -> li
     return on
 
 
-def _rows(sources: tuple[Source, Source]) -> tuple[int, int] | None:
-    """The sizes of two row windows, None if there are none."""
-    windows = [source.window for source in sources]
-    counted = [w for w in windows if w is not None and w.rows is not None]
-    if not counted:
-        return None
-    for source, window in zip(sources, windows, strict=True):
-        if window is None or window.rows is None:
-            place = window.piece if window else source.piece
-            raise place.error(
-                f"a join takes two row windows or none: {source.label} has no [ROWS n]",
-                code="BAD_WINDOW",
-            )
-    for window in counted:
-        _refuse_slide(window)
-    sizes = [w.count(w.rows) for w in counted if w.rows is not None]
-    return sizes[0], sizes[1]
-
-
 def _filtered(
     plan: Plan, flows: tuple[Flow, Flow], conditions: Sequence[Piece]
 ) -> tuple[tuple[Flow, Flow], list[Piece]]:
@@ -120,24 +107,16 @@ def _band(
     """The band of the windows, or else of the predicates; and the predicates that remain."""
     windows = [source.window for source in query.sources]
     ranges = [w.range if w is not None else None for w in windows]
-    attributes = [_attributes(flow, w) for flow, w in zip(flows, windows, strict=True)]
+    attributes = [attributes_of(flow, w) for flow, w in zip(flows, windows, strict=True)]
     schemas = (plan.schemas[flows[0].arc], plan.schemas[flows[1].arc])
     if any(ranges):
         return _ranged(query, on, attributes, schemas)
     for window in windows:
         if window is not None:
-            _refuse_slide(window)
+            refuse_slide(window)
     found = find_band(on, schemas, (attributes[0], attributes[1]))
     if found is None:
-        names = [
-            f"{s.label}.{a}" for s, own in zip(query.sources, attributes, strict=True) for a in own
-        ]
-        raise query.sources[1].piece.error(
-            "a join of streams needs windows, or a predicate that keeps attributes that make"
-            f" progress near each other; {known(names)}",
-            code="NO_WINDOW",
-            hint="write S [RANGE 1 min, WA ts], T [RANGE 1 min, WA ts], or S.ts = T.ts",
-        )
+        raise no_window(query.sources, attributes)
     return found
 
 
@@ -151,20 +130,9 @@ def _ranged(
     lengths: list[Length] = []
     fields = []
     for source, own, schema in zip(query.sources, attributes, schemas, strict=True):
-        window = source.window
-        if window is None or window.range is None:
-            raise source.piece.error(
-                f"{source.label} needs a RANGE too: the other stream has one", code="BAD_WINDOW"
-            )
-        _refuse_slide(window)
-        if len(own) != 1:
-            raise window.piece.error(
-                f"the window needs the attribute that makes progress; {known(own)}",
-                code="BAD_WINDOW",
-                hint="add WA and the attribute, as in [RANGE 1 min, WA ts]",
-            )
+        extent = range_of(source, own)
         fields.append(schema.field(own[0]))
-        lengths.append(length(window.range, fields[-1].type))
+        lengths.append(length(extent, fields[-1].type))
     left, right = (f"{side}.{quoted(f.name)}" for side, f in zip(_PREFIX, fields, strict=True))
     of, place = fields[0].type, query.sources[1].piece
     after, before = (_literal(amount, of) for amount in lengths)
@@ -173,31 +141,12 @@ def _ranged(
     return band, [*on, Resolved(place, strict, ())]
 
 
-def _attributes(flow: Flow, window: WindowClause | None) -> Sequence[str]:
-    """The attributes on which a window, or a band, can lie."""
-    if window is None or window.wa is None:
-        return flow.progress
-    on = flow.column(window.wa)
-    if on is None:
-        raise window.wa.error(
-            f"expected a field after WA, found {window.wa.text}", code="BAD_WINDOW"
-        )
-    return (on,)
-
-
 def _sided(piece: Piece, flows: tuple[Flow, Flow]) -> Resolved:
     """A predicate over `left.x` and `right.y`."""
     sides = (flows[0].sides[0], flows[1].sides[0])
     return resolve(
         piece, sides, lambda side, name: f"{_PREFIX[side]}.{quoted(flows[side].names[0][name])}"
     )
-
-
-def _refuse_slide(window: WindowClause) -> None:
-    if window.slide is not None:
-        raise window.slide.error(
-            "the windows of a join slide with every tuple", code="BAD_WINDOW", hint="leave it out"
-        )
 
 
 def _require_no_window(sources: Sequence[Source]) -> None:

@@ -1,0 +1,77 @@
+"""The windows of joined streams: rows, ranges of attributes, or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from auroral.continuous.plan import Flow
+from auroral.errors import NetworkError, known
+from auroral.sql.query_from import Source
+from auroral.sql.query_text import Piece
+from auroral.sql.query_windows import WindowClause
+
+
+def row_sizes(sources: Sequence[Source]) -> tuple[int, ...] | None:
+    """The sizes of row windows, None if there are none."""
+    windows = [source.window for source in sources]
+    if not any(window is not None and window.rows is not None for window in windows):
+        return None
+    sizes = []
+    for source, window in zip(sources, windows, strict=True):
+        if window is None or window.rows is None:
+            place = window.piece if window else source.piece
+            raise place.error(
+                f"a join takes two row windows or none: {source.label} has no [ROWS n]",
+                code="BAD_WINDOW",
+            )
+        refuse_slide(window)
+        sizes.append(window.count(window.rows))
+    return tuple(sizes)
+
+
+def attributes_of(flow: Flow, window: WindowClause | None) -> Sequence[str]:
+    """The attributes on which a window, or a band, can lie."""
+    if window is None or window.wa is None:
+        return flow.progress
+    on = flow.column(window.wa)
+    if on is None:
+        raise window.wa.error(
+            f"expected a field after WA, found {window.wa.text}", code="BAD_WINDOW"
+        )
+    return (on,)
+
+
+def range_of(source: Source, own: Sequence[str]) -> Piece:
+    """The length of a window of RANGE, which lies on the one attribute of a stream's `own`."""
+    window = source.window
+    if window is None or window.range is None:
+        raise source.piece.error(
+            f"{source.label} needs a RANGE too: the other stream has one", code="BAD_WINDOW"
+        )
+    refuse_slide(window)
+    if len(own) != 1:
+        raise window.piece.error(
+            f"the window needs the attribute that makes progress; {known(own)}",
+            code="BAD_WINDOW",
+            hint="add WA and the attribute, as in [RANGE 1 min, WA ts]",
+        )
+    return window.range
+
+
+def refuse_slide(window: WindowClause) -> None:
+    """Refuse a window that does not slide with every tuple."""
+    if window.slide is not None:
+        raise window.slide.error(
+            "the windows of a join slide with every tuple", code="BAD_WINDOW", hint="leave it out"
+        )
+
+
+def no_window(sources: Sequence[Source], attributes: Sequence[Sequence[str]]) -> NetworkError:
+    """The error for streams that nothing keeps near each other."""
+    names = [f"{s.label}.{a}" for s, own in zip(sources, attributes, strict=True) for a in own]
+    return sources[1].piece.error(
+        "a join of streams needs windows, or a predicate that keeps attributes that make"
+        f" progress near each other; {known(names)}",
+        code="NO_WINDOW",
+        hint="write S [RANGE 1 min, WA ts], T [RANGE 1 min, WA ts], or S.ts = T.ts",
+    )
