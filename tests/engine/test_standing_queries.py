@@ -177,6 +177,13 @@ def test_members_come_and_go(make_engine: MakeEngine) -> None:
             engine.modify(add={"alerts": [{"rule": 9, "sym": "B", "limit": 3.0}]})
         with pytest.raises(UsageError, match=r"UNKNOWN_QUERY.*alerts\[1\]"):
             engine.modify(remove=["alerts[1]"])
+        with pytest.raises(NetworkError, match="BAD_VALUES"):
+            engine.modify(add={"alerts": [{"rule": "nine", "sym": "B", "limit": 3.0}]})
+        engine.modify(remove=["alerts[9]"], add={"alerts": [{"rule": 9, "sym": "C", "limit": 0.0}]})
+        engine.enqueue("ticks", batch(30, 60))
+        engine.drain()
+        changed = [{"rule": 9, "sym": "C", "limit": 0.0}]
+        assert numbers(engine.dequeue("alerts[9]")) == [n for _, n in alerts(changed, (30, 60))]
         engine.modify(remove=["alerts"])
         assert engine.list_entities()["queries"] == []
 
@@ -425,6 +432,26 @@ def test_queries_survive_a_restart(make_engine: MakeEngine, tmp_path: Path) -> N
         pairs = list(zip(found["rule"].to_pylist(), numbers(found), strict=True))
         assert pairs == alerts(RULES, (0, 40))
         assert sum(engine.matches("alerts")["matches"].to_pylist()) == len(pairs)
+
+
+def test_counts_are_never_inherited(make_engine: MakeEngine, tmp_path: Path) -> None:
+    net = ticks()
+    with make_engine(net, state=tmp_path) as engine:
+        engine.modify(add={"alerts": au.Family(ALERTS, RULES, "rule")})
+        engine.enqueue("ticks", batch(0, 20))
+        engine.drain()
+        engine.modify(remove=["alerts"])
+        engine.enqueue("ticks", batch(20, 21))
+        engine.drain()
+    for _ in range(2):  # at the first start the removed queries are forgotten
+        with make_engine(net, state=tmp_path) as engine:
+            assert engine.list_entities()["queries"] == []
+    assert not list((tmp_path / "queries").iterdir())
+    with make_engine(net, state=tmp_path) as engine:
+        engine.modify(add={"all": "SELECT n FROM ticks"})
+        engine.enqueue("ticks", batch(21, 24))
+        engine.drain()
+        assert engine.matches("all")["matches"].to_pylist() == [3]
 
 
 def test_a_network_may_change_its_queries_between_runs(

@@ -25,6 +25,8 @@ from auroral.network.queries import Family, Query
 from auroral.storage import Change, QueryRow, Store
 
 EDDY = "eddy#"
+NEXT = "next_query"
+"""Under which the manifest keeps the next id: none is ever given twice."""
 HELD = "results"
 """The reader that keeps the results of queries until everybody has them."""
 
@@ -127,13 +129,14 @@ class Queries:
         with self.lock:
             head = self._store.least_head(EDDY)
             rows = self._store.manifest.queries()
-            self._next = max((row.first + row.count for row in rows), default=1)
+            self._next = int(self._store.manifest.meta(NEXT) or 1)
             over = [row.first for row in rows if row.until is not None and row.until <= head]
             self._declared = {row.name: row for row in rows if row.declared is not None}
             # What the network declares and somebody has removed must not come back.
             said = {r.first for n, r in self._declared.items() if n in self._network.queries}
             self._store.forget_queries([first for first in over if first not in said])
             gone = self._store.manifest.gone()
+            self._sweep({row.file for row in rows if row.first not in over})
             held = [self._restored(row, gone) for row in rows if row.first not in over]
             entries = [entry for entry in held if entry is not None]
             flows = connected(entry.arcs for entry in entries)
@@ -142,6 +145,12 @@ class Queries:
             for moment in [head, *sorted(m for m in moments if head < m < NEVER)]:
                 self._replay(entries, moment, first=moment == head)
             return flows
+
+    def _sweep(self, used: set[str | None]) -> None:
+        """Delete the values of families that are no more."""
+        for path in self._directory.glob("values-*"):
+            if path.name not in used:
+                path.unlink()
 
     def _restored(self, row: QueryRow, gone: Mapping[int, int]) -> Entry | None:
         document = json.loads(row.document)
@@ -204,7 +213,7 @@ class Queries:
             fresh: dict[str, Query] = {}
             for name, given in add.items():
                 if self._is_more(given) and name not in going:
-                    wanted.entries.append(self._more(name, given))
+                    wanted.entries.append(self._more(name, given, wanted.members))
                 else:
                     self._require_free(name, going)
                     fresh[name] = self._registrar.query(name, given)
@@ -261,7 +270,8 @@ class Queries:
         }
         logs = {entry.log for entry in wanted.entries if entry.kept}
         heads = {(log, HELD): moment for log in logs if not self._store.has_cursor(log, HELD)}
-        self._store.commit(Change(queries=rows, ended=ended, gone=gone, heads=heads))
+        meta = {NEXT: str(self._next)}
+        self._store.commit(Change(queries=rows, ended=ended, gone=gone, heads=heads, meta=meta))
         self._rows |= {row.name: row for row in rows}
         self.boxed |= wanted.boxed
         for name in wanted.unboxed:
@@ -330,7 +340,7 @@ class Queries:
     def _is_more(self, given: Any) -> bool:
         return not isinstance(given, str | Query | Mapping)
 
-    def _more(self, name: str, values: Any) -> Entry:
+    def _more(self, name: str, values: Any, going: Mapping[str, Sequence[int]]) -> Entry:
         """More members of a family."""
         chunks = self.catalogue.chunks(name)
         if not chunks or not isinstance(chunks[0].query, Family):
@@ -346,7 +356,7 @@ class Queries:
         query = Family(old.sql, values, old.key, results=old.results)
         entry = self._registrar.entry(name, query)
         for chunk in chunks:
-            self._registrar.require_new(name, chunk, entry)
+            self._registrar.require_new(name, chunk, entry, going.get(chunk.name, ()))
         number = 1 + max(int(chunk.name.partition("+")[2] or 0) for chunk in chunks)
         entry.name = chunk_name(name, number)
         return entry

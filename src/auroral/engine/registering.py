@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from auroral.continuous.reading import NotShared
 from auroral.continuous.sharing import QueryReader, results_schema
@@ -62,15 +63,19 @@ class Registrar:
             document |= {"key": query.key, "values": fingerprint(table)}
         return json.dumps(document, sort_keys=True)
 
-    def require_new(self, name: str, there: Entry, more: Entry) -> None:
-        """Refuse rows whose key a family has already."""
+    def require_new(self, name: str, there: Entry, more: Entry, going: Collection[int]) -> None:
+        """Refuse rows whose key a family has already, unless that member is `going`."""
         assert there.keys is not None and more.keys is not None  # noqa: PT018
-        live = [n for n in range(there.count) if n not in there.gone]
-        keys = (
-            there.keys if len(live) == there.count else there.keys.take(pa.array(live, pa.int64()))
-        )
-        twice = pa.compute.is_in(more.keys.cast(keys.type), value_set=keys.combine_chunks())
-        if pa.compute.any(twice).as_py():
+        left = {*there.gone, *going}
+        live = pa.array([n for n in range(there.count) if n not in left], pa.int64())
+        keys = there.keys if not left else there.keys.take(live)
+        try:
+            given = more.keys.cast(keys.type)
+        except pa.ArrowException:
+            problem = f"the keys of {name} are {keys.type}, those of the rows {more.keys.type}"
+            raise NetworkError("BAD_VALUES", problem) from None
+        twice = pc.is_in(given, value_set=keys.combine_chunks())
+        if pc.any(twice).as_py():
             key = more.keys.filter(twice)[0]
             raise NetworkError("DUPLICATE_NAME", f"the family {name} has a member {key} already")
 
