@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auroral.eddy import positional
-from auroral.eddy.bitmap import any_bit
+from auroral.eddy.bitmap import Asked, any_bit
 from auroral.eddy.lineage import Block, Lineage
 
 Sets = list[set[int]]
@@ -160,7 +160,7 @@ def test_any_bit(rows: int, width: int, seed: int) -> None:
     words[draw.random((rows, width)) < 0.95] = 0
     mask = draw.integers(0, 4, width, dtype=np.uint64)
     assert any_bit(words).tolist() == (words != 0).any(axis=1).tolist()
-    assert any_bit(words, mask).tolist() == (words & mask != 0).any(axis=1).tolist()
+    assert Asked.of(mask).any_bit(words).tolist() == (words & mask != 0).any(axis=1).tolist()
 
 
 def test_words_of_any_width() -> None:

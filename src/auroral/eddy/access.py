@@ -14,6 +14,7 @@ import numpy as np
 
 from auroral.eddy.arms import Arm
 from auroral.eddy.bitmap import Ids, Pairs, distinct
+from auroral.eddy.keys import Mask
 from auroral.eddy.portion import Portion
 from auroral.eddy.selections import Disjunction
 from auroral.eddy.tally import At, Errors, Tally, add_errors
@@ -31,19 +32,26 @@ class Access:
     verifier: Verifier
 
     def run(
-        self, portion: Portion, tally: Tally, removed: Ids | None, errors: Errors
+        self,
+        portion: Portion,
+        tally: Tally,
+        removed: Ids | None,
+        own: Mask | None,
+        errors: Errors,
     ) -> list[Pairs]:
-        """Row and id of what matches."""
+        """Row and id of what matches, of those tuples (None: of all)."""
         found: list[Pairs] = []
         failures = _Failures()
         clauses = self._ordered(tally.order)
         for arm in self.arms:
-            tally.routed(arm.name, None)
+            tally.routed(arm.name, None if own is None else np.flatnonzero(own))
             started = perf_counter()
             for rows, queries in arm.candidates(portion):
                 if removed is not None and len(removed):
                     stay = ~np.isin(self.ids[queries], removed)
                     rows, queries = rows[stay], queries[stay]
+                if own is not None:
+                    rows, queries = rows[own[rows]], queries[own[rows]]
                 tally.returned(arm.name, rows)
                 tally.spend(arm.name, perf_counter() - started)
                 rows, queries = self._verified(clauses, portion, tally, (rows, queries), failures)

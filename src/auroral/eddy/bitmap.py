@@ -68,36 +68,47 @@ def set_bits(words: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.in
     return row[at], (column[at] << 6) | bit
 
 
-def any_bit(words: NDArray[np.uint64], mask: NDArray[np.uint64] | None = None) -> NDArray[np.bool_]:
-    """Which rows have a bit set (and in the mask).
+@dataclass(frozen=True)
+class Asked:
+    """Some of the queries of a bitmap, to be looked for in its rows."""
 
-    Most rows of many queries show it in a word or two, so only the others are read on.
-    """
-    rows, width = words.shape
-    if mask is None:
-        mask = np.full(width, ~np.uint64(0))
-    order = np.flatnonzero(mask)
-    # Words with few bits of the mask tell little.
-    order = order[np.argsort(np.bitwise_count(mask[order]) < _TELLING, kind="stable")]
-    found = np.zeros(rows, bool)
-    left: NDArray[np.intp] | None = None
-    at = 0
-    while at < len(order) and (left is None or len(left)):
-        some = order[at : at + (1 if at < 8 else 16)]
-        at += len(some)
-        if len(some) == 1:
-            column = words[:, some[0]] if left is None else words[left, some[0]]
-            hit = (column & mask[some[0]]) != 0
-        else:
-            rest = words[:, some] if left is None else words[left[:, None], some]
-            hit = (rest & mask[some]).any(axis=1)
-        if left is None:
-            found = hit
-            left = np.flatnonzero(~found)
-        else:
+    mask: NDArray[np.uint64]
+    order: tuple[int, ...]
+    """The words it has bits in; those with few bits, which tell little, come last."""
+
+    @staticmethod
+    def of(mask: NDArray[np.uint64]) -> Asked:
+        used = np.flatnonzero(mask)
+        used = used[np.argsort(np.bitwise_count(mask[used]) < _TELLING, kind="stable")]
+        return Asked(mask, tuple(used.tolist()))
+
+    def any_bit(self, words: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which rows have one of the bits set.
+
+        Most rows of many queries show it in a word or two, so only the others are read on.
+        """
+        if not self.order:
+            return np.zeros(len(words), bool)
+        found: NDArray[np.bool_] = (words[:, self.order[0]] & self.mask[self.order[0]]) != 0
+        if len(self.order) == 1 or found.all():
+            return found
+        left = np.flatnonzero(~found)
+        at = 1
+        while at < len(self.order) and len(left):
+            some = self.order[at : at + (1 if at < 8 else 16)]
+            at += len(some)
+            if len(some) == 1:
+                hit = (words[left, some[0]] & self.mask[some[0]]) != 0
+            else:
+                hit = (words[left[:, None], some] & self.mask[list(some)]).any(axis=1)
             found[left[hit]] = True
             left = left[~hit]
-    return found
+        return found
+
+
+def any_bit(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which rows have a bit set."""
+    return Asked.of(np.full(words.shape[1], ~np.uint64(0))).any_bit(words)
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:

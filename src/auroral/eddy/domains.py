@@ -69,12 +69,9 @@ class Domain:
 
     def _looked_up(self, data: NDArray[np.int64]) -> Rows:
         assert self._table is not None
-        at = data - self._low
-        if len(at) and (at.min() < 0 or at.max() >= len(self._table)):
-            # The subtraction wraps around far below the lowest.
-            at[data < self._low] = 0
-            np.clip(at, 0, len(self._table) - 1, out=at)
-            at[data > self.numbers[-1]] = len(self._table) - 1
+        # Within the table before the subtraction, which could wrap around.
+        at = np.clip(data, self._low, self._low + len(self._table) - 1)
+        at -= self._low
         return self._table.take(at)
 
     def _tabled(self) -> tuple[int, Rows | None]:

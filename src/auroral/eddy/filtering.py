@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auroral.eddy import positional
-from auroral.eddy.bitmap import any_bit
+from auroral.eddy.bitmap import Asked
 from auroral.eddy.grouped import Block, Filter
 from auroral.eddy.keys import Mask
 from auroral.eddy.portion import Portion
 from auroral.eddy.residue import settle
+from auroral.eddy.stops import Stop, Wanting, stops
 from auroral.eddy.tally import At, Errors, Tally, add_errors
 
 Words = NDArray[np.uint64]
 
+_ALL = slice(None)
 _SPARSE = 0.5
 """Work goes on with the rows that need it alone if they are fewer than this part of all."""
-
-_LOOK = 128
-"""How many rows are looked at to guess how many need more work."""
 
 
 class Passage:
@@ -33,7 +30,15 @@ class Passage:
     the end, so that errors are the same whatever the order of operators.
     """
 
-    def __init__(self, block: Block, portion: Portion, tally: Tally, live: Words, out: Words):
+    def __init__(
+        self,
+        block: Block,
+        portion: Portion,
+        tally: Tally,
+        live: Words,
+        out: Words,
+        own: Mask | None = None,
+    ):
         self.block = block
         self.portion = portion
         self.tally = tally
@@ -44,6 +49,13 @@ class Passage:
         self.state = out
         self.rows: At | None = None
         """Which tuples the rows of `state` are; None: all of the chunk."""
+        self.sample: At | slice = tally.sample
+        """The rows of `state` that visits are told of; a guess at all of them, too."""
+        if own is not None:
+            out[:] = 0
+            self.rows = np.flatnonzero(own)
+            self.state = np.empty((len(self.rows), out.shape[1]), np.uint64)
+            self._find_sample()
         self.fresh = True
         """Whether no row was written yet: every query lives in every row."""
         self.planes: list[Words | None] = [None] * len(block.absent)
@@ -55,20 +67,17 @@ class Passage:
 
     def run(self, errors: Errors) -> None:
         """Visit the operators in order and write the lineage."""
-        order = self.tally.order
-        filters = self.block.filters
-        ahead = _ahead(order, filters, len(self.block.absent))
-        for position, name in enumerate(order):
+        for stop in stops(self.block, tuple(self.tally.order)):
             started = perf_counter()
-            if name in filters:
-                self._visit(name)
-                further = dict(ahead[position].planes)
-                for plane in {plane for each in filters[name] for plane in each.planes}:
+            if stop.filters:
+                self._visit(stop)
+                further = dict(stop.after.planes)
+                for plane, _ in stop.here.planes:
                     self._complete(plane, further.get(plane))
-            elif self.tally.all_returned(name):
+            elif self.tally.all_returned(stop.name):
                 continue
-            self._after(name, ahead[position])
-            self.tally.spend(name, perf_counter() - started)
+            self._after(stop)
+            self.tally.spend(stop.name, perf_counter() - started)
         self._begin()
         for plane, true in enumerate(self.planes):
             if true is None:
@@ -90,30 +99,23 @@ class Passage:
             self.state[:] = self.live
             self.fresh = False
 
-    def _visit(self, name: str) -> None:
+    def _visit(self, stop: Stop) -> None:
         """Send the tuples to an operator for which they have a live query."""
-        filters = self.block.filters[name]
-        mask = np.bitwise_or.reduce([each.mask for each in filters])
-        planes = [(plane, looked) for each in filters for plane, (_, looked) in each.planes.items()]
-        computed = filters[0].attribute.field is None
         at: At | None = None
         if self.fresh:
-            wanted = mask.copy()
-            for _, looked in planes:
-                wanted |= looked
-            if not (self.live & wanted).any():
+            if not (self.live & stop.here.every).any():
                 return
-        elif computed or not self.tally.all_routed(name):
-            wanting = self._wanting(mask, planes)
-            at = np.flatnonzero(wanting)
-            if len(at) == len(wanting):
-                at = None
-            elif not len(at):
-                return
-        self.tally.routed(name, self._tuples(at))
-        if not computed and at is not None and len(at) > _SPARSE * len(self.state):
-            at = None
-        for each in filters:
+            self.tally.routed(stop.name, self.rows)
+        elif stop.computed or not self.tally.all_routed(stop.name):
+            some = self._wanting(stop.here, self.sample)
+            self.tally.routed(stop.name, self._sampled(some))
+            if stop.computed or np.count_nonzero(some) <= _SPARSE * len(some):
+                at = np.flatnonzero(self._wanting(stop.here))
+                if not len(at):
+                    return
+                if len(at) > (1 if stop.computed else _SPARSE) * len(self.state):
+                    at = None
+        for each in stop.filters:
             self._apply(each, at)
 
     def _apply(self, filter: Filter, at: At | None) -> None:
@@ -186,42 +188,33 @@ class Passage:
             true = true | doubtful
         self.state &= true
 
-    def _wanting(self, mask: Words, planes: list[tuple[int, Words]]) -> Mask:
-        """Which rows have a live query with a clause to be decided there."""
-        found = any_bit(self.state, mask)
-        for plane, looked in planes:
+    def _wanting(self, wanting: Wanting, at: At | slice = _ALL) -> Mask:
+        """Which of some rows have a live query with a clause to be decided there."""
+        state = self.state[at]
+        found = wanting.asked.any_bit(state)
+        for plane, looked in wanting.planes:
             left = np.flatnonzero(~found)
             if not len(left):
                 break
-            open_ = self.state[left] & ~self._plane(plane)[left]
-            found[left] = any_bit(open_, looked)
+            open_ = state[left] & ~self._plane(plane)[at][left]
+            found[left] = Asked.of(looked).any_bit(open_)
         return found
 
-    def _after(self, name: str, ahead: _Ahead) -> None:
+    def _after(self, stop: Stop) -> None:
         """Note which tuples have queries left to decide; go on with them if they are few."""
-        counted = not self.tally.all_returned(name)
+        counted = not self.tally.all_returned(stop.name)
         if self.fresh:
-            wanted = ahead.own.copy()
-            for _, looked in ahead.own_planes:
-                wanted |= looked
-            if counted and (self.live & wanted).any():
-                self.tally.returned(name, None)
+            if counted and (self.live & stop.own.every).any():
+                self.tally.returned(stop.name, self.rows)
             return
-        if not len(self.state):
-            return
-        if not counted:
-            # Other queries hold on to every tuple: a look at some rows tells whether it is worth
-            # the time to find out which this block could leave.
-            some = any_bit(self.state[:: max(1, len(self.state) // _LOOK)], ahead.mask)
-            if np.count_nonzero(some) > _SPARSE * len(some):
-                return
-        wanting = self._wanting(ahead.mask, ahead.planes)
+        some = self._wanting(stop.after, self.sample)
         if counted:
-            own = self._wanting(ahead.own, ahead.own_planes)
-            self.tally.returned(name, self._tuples(None if own.all() else np.flatnonzero(own)))
-        at = np.flatnonzero(wanting)
-        if len(at) <= _SPARSE * len(wanting):
-            self._compress(at)
+            own = some if stop.own is stop.after else self._wanting(stop.own, self.sample)
+            self.tally.returned(stop.name, self._sampled(own))
+        if np.count_nonzero(some) <= _SPARSE * len(some):
+            wanting = self._wanting(stop.after)
+            if np.count_nonzero(wanting) <= _SPARSE * len(wanting):
+                self._compress(np.flatnonzero(wanting))
 
     def _compress(self, at: At) -> None:
         """Go on with some rows; what is known of the others is final."""
@@ -234,6 +227,18 @@ class Passage:
         self.state = self.state[at]
         self.planes = [None if plane is None else plane[at] for plane in self.planes]
         self.doubtful = {plane: bits[at] for plane, bits in self.doubtful.items()}
+        self._find_sample()
+
+    def _find_sample(self) -> None:
+        assert self.rows is not None
+        self.sample = np.flatnonzero(self.rows % (self.tally.sample.step or 1) == 0)
+
+    def _sampled(self, chosen: Mask) -> At | None:
+        """The tuples of some rows of the sample; None if they are all of the chunk."""
+        if self.rows is None and chosen.all():
+            return None
+        at = np.arange(len(self.state))[self.sample][chosen]
+        return at if self.rows is None else self.rows[at]
 
     def _tuples(self, at: At | None) -> At | None:
         """The tuples of rows of the state; None if they are all of the chunk."""
@@ -248,51 +253,3 @@ class Passage:
         counts = positional.counts(bad)[: len(self.block.ids)]
         add_errors(errors, self.block.kind, self.block.ids, counts, self.reason)
         self.out &= ~self.at_fault
-
-
-@dataclass(frozen=True)
-class _Ahead:
-    """Queries that matter after an operator: that look there, or have clauses further on.
-
-    Disjunctions further on are apart: of them only those count that are not true yet. `own` leaves
-    out what is further on and concerns none of the operator's queries: that it cannot spare.
-    """
-
-    mask: Words
-    planes: list[tuple[int, Words]]
-    own: Words
-    own_planes: list[tuple[int, Words]]
-
-
-def _ahead(
-    order: Sequence[str], filters: Mapping[str, tuple[Filter, ...]], planes: int
-) -> list[_Ahead]:
-    """What matters after each operator of the order."""
-    width = next((len(each.mask) for made in filters.values() for each in made), 1)
-    mask = np.zeros(width, np.uint64)
-    looked = [np.zeros(width, np.uint64) for _ in range(planes)]
-    later: list[tuple[Words, Mapping[int, Words]]] = []
-    found: list[_Ahead] = []
-    for name in reversed(order):
-        here, plain = mask, np.zeros(width, np.uint64)
-        mine = np.zeros(width, np.uint64)
-        looks: dict[int, Words] = {}
-        further = [(plane, look) for plane, look in enumerate(looked) if look.any()]
-        for each in filters.get(name, ()):
-            mask = mask | each.mask
-            here, plain, mine = here | each.mask, plain | each.mask, mine | each.mask
-            for plane, (_, look) in each.planes.items():
-                looked[plane] = looked[plane] | look
-                looks[plane] = looks.get(plane, np.zeros(width, np.uint64)) | look
-                here, mine = here | look, mine | look
-        own, own_planes = mine, []
-        for filtered, seen in later:
-            every = filtered
-            for look in seen.values():
-                every = every | look
-            if (every & mine).any():
-                own = own | filtered
-                own_planes += list(seen.items())
-        found.append(_Ahead(here, further, own, own_planes))
-        later.append((plain, looks))
-    return found[::-1]

@@ -56,7 +56,7 @@ class Filter:
         return np.searchsorted(self.starts, regions, side="right") - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
     """Queries of one kind whose lineage is kept as bits."""
 

@@ -6,30 +6,32 @@ access predicate; statistics decide which.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from auroral.continuous.template import Attribute
-from auroral.eddy import grouped
+from auroral.eddy import grouped, positional
 from auroral.eddy.access import Access
 from auroral.eddy.bitmap import Block, Ids, Pairs, distinct, mask_of
 from auroral.eddy.evaluation import Columns
 from auroral.eddy.filing import filed, plan
 from auroral.eddy.filtering import Passage, Words
+from auroral.eddy.keys import Mask
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.portion import Portion, Reader
 from auroral.eddy.routing import Operator, Visit
 from auroral.eddy.selections import Disjunction, Selection, Statistics, disjunctions, merged
-from auroral.eddy.tally import Errors, Tally, add_visits
+from auroral.eddy.tally import Counts, Errors, Tally, add_visits
 
 __all__ = ["CHUNK", "Matched", "Part", "Selection", "Statistics", "build", "match", "operators"]
 
 CHUNK = 16_384
 """So many tuples take the same way."""
 _SAMPLE = 500
+_CACHED = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,9 @@ class Matched:
     """What a batch of tuples satisfies."""
 
     lineages: dict[str, Lineage]
-    """By kind."""
+    """By kind, but for those that are only counted."""
+    counts: dict[str, Counts]
+    """By kind that is only counted, queries and how many tuples satisfy them."""
     visits: dict[str, Visit]
     """By operator."""
     errors: Errors
@@ -98,37 +102,88 @@ def match(
     removed: Mapping[str, Ids],
     tuples: Columns,
     orders: Sequence[Sequence[str]] = (),
+    *,
+    own: Mapping[str, Mask] | None = None,
+    counted: Collection[str] = (),
 ) -> Matched:
     """Find the queries each tuple satisfies; `orders` has an order of operators per chunk.
 
-    Orders repeat if there are fewer than chunks, and what they do not name comes last.
+    Orders repeat if there are fewer than chunks, and what they do not name comes last. `own` are
+    by kind the tuples that are looked at, if not all; of `counted` kinds there is no lineage.
     """
-    work = _Work(parts, removed, tuples.rows)
+    work = _Work(parts, removed, tuples.rows, own or {}, counted)
     reader = Reader(tuples)
     names = [operator.name for operator in operators(parts)]
     for number, start in enumerate(range(0, tuples.rows, CHUNK)):
         order = list(orders[number % len(orders)]) if orders else []
         order = [name for name in dict.fromkeys((*order, *names)) if name in names]
         work.chunk(Portion(reader, start, min(start + CHUNK, tuples.rows)), order)
-    return Matched(work.lineages(), work.visits, work.errors, _sample(parts, tuples))
+    kinds = dict.fromkeys(kind for part in parts for kind in part.kinds)
+    return Matched(
+        {kind: work.lineage(kind) for kind in kinds if kind not in counted},
+        {kind: work.counts(kind) for kind in kinds if kind in counted},
+        work.visits,
+        work.errors,
+        _sample(parts, tuples),
+    )
+
+
+class _Bits:
+    """The lineage of a block of queries as chunks come; or only counts of it."""
+
+    def __init__(self, block: grouped.Block, removed: Ids | None, rows: int, counted: bool):
+        self.block = block
+        self.live = block.every
+        """The queries that were not removed."""
+        if removed is not None:
+            self.live = mask_of(~np.isin(block.ids, removed), len(self.live))
+        width = len(self.live)
+        if counted:
+            # Counts are taken whenever so much has come as the cache holds.
+            rows = min(rows, max(1, _CACHED // (CHUNK * width * 8)) * CHUNK)
+        self.words = np.empty((rows, width), np.uint64)
+        self._counts = np.zeros(width * 64, np.int64) if counted else None
+        self._filled = 0
+
+    def next(self, rows: int) -> Words:
+        """Where the lineage of the next tuples goes."""
+        if self._filled + rows > len(self.words):
+            self._count()
+        self._filled += rows
+        return self.words[self._filled - rows : self._filled]
+
+    def _count(self) -> None:
+        assert self._counts is not None
+        self._counts += positional.counts(self.words[: self._filled])
+        self._filled = 0
+
+    def counts(self) -> Counts:
+        """Queries and how many tuples satisfy them."""
+        self._count()
+        assert self._counts is not None
+        return self.block.ids, self._counts[: len(self.block.ids)]
 
 
 class _Work:
     """The lineages of a batch as they are found."""
 
-    def __init__(self, parts: Sequence[Part], removed: Mapping[str, Ids], rows: int):
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        removed: Mapping[str, Ids],
+        rows: int,
+        own: Mapping[str, Mask],
+        counted: Collection[str],
+    ):
         self._parts = parts
         self._removed = {kind: distinct(ids).astype(np.int32) for kind, ids in removed.items()}
         self._rows = rows
-        self._blocks: list[tuple[grouped.Block, Words, Words]] = []
-        """With the queries that were not removed, and the lineage."""
-        for part in parts:
-            for block in part.blocks:
-                live = block.every
-                gone = self._removed.get(block.kind)
-                if gone is not None:
-                    live = mask_of(~np.isin(block.ids, gone), len(live))
-                self._blocks.append((block, live, np.empty((rows, len(live)), np.uint64)))
+        self._own = {kind: mask for kind, mask in own.items() if not mask.all()}
+        self._blocks = [
+            _Bits(block, self._removed.get(block.kind), rows, block.kind in counted)
+            for part in parts
+            for block in part.blocks
+        ]
         self._pairs: dict[str, list[Pairs]] = {}
         self._seconds: dict[str, float] = {}
         self.visits: dict[str, Visit] = {}
@@ -137,29 +192,48 @@ class _Work:
     def chunk(self, portion: Portion, order: Sequence[str]) -> None:
         """Take the tuples of a chunk through all operators."""
         tally = Tally(portion.rows, order, self._seconds)
-        for block, live, lineage in self._blocks:
-            Passage(block, portion, tally, live, lineage[portion.slice]).run(self.errors)
+        own = {kind: mask[portion.slice] for kind, mask in self._own.items()}
+        for bits in self._blocks:
+            out = bits.next(portion.rows)
+            mine = own.get(bits.block.kind)
+            Passage(bits.block, portion, tally, bits.live, out, mine).run(self.errors)
         for part in self._parts:
             for access in part.accesses:
-                gone = self._removed.get(access.kind)
-                found = access.run(portion, tally, gone, self.errors)
+                found = access.run(
+                    portion,
+                    tally,
+                    self._removed.get(access.kind),
+                    own.get(access.kind),
+                    self.errors,
+                )
                 pairs = self._pairs.setdefault(access.kind, [])
                 pairs += [each + (portion.start << 32) for each in found]
         add_visits(self.visits, tally.visits(), self._seconds)
 
-    def lineages(self) -> dict[str, Lineage]:
-        return {kind: self._lineage(kind) for part in self._parts for kind in part.kinds}
-
-    def _lineage(self, kind: str) -> Lineage:
+    def lineage(self, kind: str) -> Lineage:
+        """The queries of a kind that tuples satisfy."""
         blocks = tuple(
-            Block.of_words(block.ids, lineage)
-            for block, _, lineage in self._blocks
-            if block.kind == kind
+            Block.of_words(bits.block.ids, bits.words)
+            for bits in self._blocks
+            if bits.block.kind == kind
         )
+        filed = self._filed(kind)
+        return Lineage(self._rows, blocks, filed.offsets, filed.ids)
+
+    def counts(self, kind: str) -> Counts:
+        """How many tuples satisfy each query of a kind that some tuple satisfies."""
+        made = [bits.counts() for bits in self._blocks if bits.block.kind == kind]
+        made.append(self._filed(kind).counts())
+        ids = np.concatenate([ids for ids, _ in made])
+        counts = np.concatenate([counts for _, counts in made])
+        used = np.flatnonzero(counts)
+        return ids[used], counts[used]
+
+    def _filed(self, kind: str) -> Lineage:
+        """The same of queries filed under access predicates alone."""
         pairs = np.concatenate([np.empty(0, np.int64), *self._pairs.get(kind, ())])
         ids = (pairs & 0x7FFFFFFF).astype(np.int32)
-        sparse = Lineage.from_pairs(self._rows, pairs >> 32, ids)
-        return Lineage(self._rows, blocks, sparse.offsets, sparse.ids)
+        return Lineage.from_pairs(self._rows, pairs >> 32, ids)
 
 
 def _sample(parts: Sequence[Part], tuples: Columns) -> dict[str, pa.Array]:

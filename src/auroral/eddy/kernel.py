@@ -25,7 +25,7 @@ from auroral.eddy.panes import step as step_panes
 from auroral.eddy.parts import Snapshot, load_parts
 from auroral.eddy.report import Report
 from auroral.eddy.routing import Visit
-from auroral.eddy.stem_lineage import aligned, encoding, masked
+from auroral.eddy.stem_lineage import aligned, encoding
 from auroral.eddy.stems import Arrived, step_stems
 from auroral.eddy.version import Version
 from auroral.kernels.grouping import buckets_of
@@ -111,9 +111,10 @@ class _Step:
             rows = np.flatnonzero(np.logical_or.reduce(list(own.values())))
             mine = table if len(rows) == len(table) else table.take(pa.array(rows))
             columns = Columns(mine, self._kernel.functions)
-            matched = self._match(arc, columns)
-            self._select(arc, mine, columns, matched, own[SELECT][rows])
-            arrived[arc] = self._arrived(arc, table, mine, matched, own, rows)
+            matched = self._match(arc, columns, {kind: mask[rows] for kind, mask in own.items()})
+            self._select(arc, mine, columns, matched)
+            if self._version.joins:
+                arrived[arc] = self._arrived(arc, table, mine, matched, rows)
             for group in self._version.aggregates:
                 if group.shape.arc == arc:
                     self._aggregate(group, mine, matched, own[group.name][rows])
@@ -126,36 +127,35 @@ class _Step:
 
     def _own(self, arc: str, table: pa.Table) -> dict[str, Mask]:
         """For each kind, which tuples are this bucket's; equal keys meet in one bucket."""
-        own = {SELECT: self._in_bucket([table["_seq"]], table.num_rows)}
+        own = dict.fromkeys((SELECT, COUNT), self._in_bucket(table, ["_seq"]))
         for group in self._version.joins:
             keys = key_of(group.shape)
             for n, source in enumerate(group.shape.arcs):
                 if source == arc:
-                    columns = None if keys is None else [table[keys[n]]]
-                    own[place(group.name, group.shape.arcs, n)] = self._in_bucket(
-                        columns, table.num_rows
-                    )
+                    by = [] if keys is None else [keys[n]]
+                    own[place(group.name, group.shape.arcs, n)] = self._in_bucket(table, by)
         for aggregate in self._version.aggregates:
             if aggregate.shape.arc == arc:
-                columns = [table[name] for name in aggregate.shape.by]
-                own[aggregate.name] = self._in_bucket(columns or None, table.num_rows)
+                own[aggregate.name] = self._in_bucket(table, aggregate.shape.by)
         return own
 
-    def _in_bucket(self, columns: Sequence[pa.ChunkedArray] | None, rows: int) -> Mask:
+    def _in_bucket(self, table: pa.Table, by: Sequence[str]) -> Mask:
+        rows = table.num_rows
         if self._turn.buckets == 1:
             return np.ones(rows, bool)
-        if columns is None:
+        if not by:
             return np.full(rows, self._turn.bucket == 0)
-        place = buckets_of(columns, rows, self._turn.buckets)
+        place = buckets_of([table[name] for name in by], rows, self._turn.buckets)
         return np.asarray(place == self._turn.bucket)
 
     # ── filters ──
 
-    def _match(self, name: str, columns: Columns) -> Matched:
+    def _match(self, name: str, columns: Columns, own: Mapping[str, Mask] | None = None) -> Matched:
         """The lineage of tuples of an arc, or of a group's joined tuples."""
         snapshot = self._version.filters.get(name, Snapshot())
         orders = self._turn.orders.get(name, ())
-        matched = match(load_parts(snapshot.paths), snapshot.removed, columns, orders)
+        parts = load_parts(snapshot.paths)
+        matched = match(parts, snapshot.removed, columns, orders, own=own, counted=(COUNT,))
         self._report.visit(name, columns.rows, matched.visits)
         for (_, query), (tuples, reason) in matched.errors.items():
             self._report.fail(query, tuples, reason)
@@ -163,23 +163,14 @@ class _Step:
             self._report.samples[name] = dict(matched.sample)
         return matched
 
-    def _select(
-        self, arc: str, table: pa.Table, columns: Columns, matched: Matched, own: Mask
-    ) -> None:
+    def _select(self, arc: str, table: pa.Table, columns: Columns, matched: Matched) -> None:
         """Select-project queries: count what they match, keep what they want."""
-        for kind in (SELECT, COUNT):
-            lineage = matched.lineages.get(kind)
-            if lineage is None:
-                continue
-            if not own.all():
-                mine = np.flatnonzero(own)
-                lineage = lineage.take(mine)
-                rows = mine
-            else:
-                rows = np.arange(len(own))
+        if COUNT in matched.counts:
+            self._report.count(matched.counts[COUNT])
+        if SELECT in matched.lineages:
+            lineage = matched.lineages[SELECT]
             self._report.count(lineage.counts())
-            if kind == SELECT:
-                self._keep((arc, kind), table, columns, lineage, rows)
+            self._keep((arc, SELECT), table, columns, lineage)
 
     def _keep(
         self,
@@ -187,7 +178,6 @@ class _Step:
         table: pa.Table,
         columns: Columns,
         lineage: Lineage,
-        rows: Rows | None = None,
     ) -> None:
         """Emit the tuples that some query wants, with what it computes of them."""
         counted = self._version.counted
@@ -196,11 +186,10 @@ class _Step:
         if not len(alive):
             return
         lineage = lineage.take(alive).smaller() if len(alive) < lineage.rows else lineage.smaller()
-        at = alive if rows is None else rows[alive]
         names = [*(n for n in HIDDEN if n in table.column_names), *self._version.copied[key]]
-        kept = table.select(list(dict.fromkeys(names))).take(pa.array(at))
+        kept = table.select(list(dict.fromkeys(names))).take(pa.array(alive))
         for attribute, queries in self._version.computed.get(key, {}).items():
-            values = self._computed(attribute, queries, columns, lineage, at)
+            values = self._computed(attribute, queries, columns, lineage, alive)
             kept = kept.append_column(attribute.text, values)
         for name, column in zip(("_ids", "_bits"), lineage.to_arrow().columns, strict=True):
             kept = kept.append_column(name, column)
@@ -225,22 +214,11 @@ class _Step:
     # ── joins and aggregates ──
 
     def _arrived(
-        self,
-        arc: str,
-        whole: pa.Table,
-        mine: pa.Table,
-        matched: Matched,
-        own: Mapping[str, Mask],
-        rows: Rows,
+        self, arc: str, whole: pa.Table, mine: pa.Table, matched: Matched, rows: Rows
     ) -> Arrived:
         """Tuples with their lineages in each join; in one of another bucket they have none."""
-        lineages = {
-            kind: _only(matched.lineages[kind], mask[rows])
-            for kind, mask in own.items()
-            if kind in matched.lineages and kind != SELECT
-        }
         moments = np.asarray(whole["_seq"], np.int64)
-        return Arrived(mine, lineages, self._turn.numbers.get(arc, 0), moments, rows)
+        return Arrived(mine, matched.lineages, self._turn.numbers.get(arc, 0), moments, rows)
 
     def _join(self, arrived: Mapping[str, Arrived]) -> None:
         """Let new tuples probe the SteMs; what is joined goes through filters of its own."""
@@ -329,10 +307,6 @@ def _named(table: pa.Table, columns: Mapping[str, str]) -> pa.Table:
     """The kernel's columns under the names of their fields."""
     fields = {column: name for name, column in columns.items()}
     return table.rename_columns([fields.get(name, name) for name in table.column_names])
-
-
-def _only(lineage: Lineage, mask: Mask) -> Lineage:
-    return lineage if mask.all() else masked(lineage, mask)
 
 
 def _stored(files: Sequence[str]) -> pa.Table:

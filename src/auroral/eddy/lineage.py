@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from auroral.eddy import positional
-from auroral.eddy.bitmap import Block, Ids, Pairs, any_bit, distinct, mask_of
+from auroral.eddy.bitmap import Asked, Block, Ids, Pairs, any_bit, distinct, mask_of
 
 __all__ = ["Block", "Lineage"]
 
@@ -70,7 +70,7 @@ class Lineage:
             mine = np.isin(block.ids, ids)
             if mine.any():
                 words = block.words
-                found |= any_bit(words, mask_of(mine, words.shape[1]))
+                found |= Asked.of(mask_of(mine, words.shape[1])).any_bit(words)
         rows = _pairs(self.offsets, self.ids) >> 32
         found[rows[np.isin(self.ids, ids)]] = True
         return found
@@ -224,6 +224,8 @@ def _pairs(offsets: Offsets, ids: Ids) -> Pairs:
 
 
 def _sparse(rows: int, blocks: tuple[Block, ...], pairs: Pairs) -> Lineage:
+    if not len(pairs):
+        return Lineage(rows, blocks, np.zeros(rows + 1, np.int64), _NO_IDS)
     sizes = np.bincount(pairs >> 32, minlength=rows)
     return Lineage(rows, blocks, _offsets(sizes), (pairs & 0x7FFFFFFF).astype(np.int32))
 

@@ -16,25 +16,35 @@ from auroral.eddy.keys import Keys, Mask, Rows, Scale, keys_of
 
 
 class Reader:
-    """The fields of a batch as keys and regions, found once for all its chunks."""
+    """The fields of a batch as keys and regions.
+
+    Texts are told apart once for all chunks; other values become keys chunk by chunk, which
+    stays in the cache.
+    """
 
     def __init__(self, tuples: Columns):
         self.tuples = tuples
-        self._keys: dict[tuple[str, Scale], Keys] = {}
+        self._texts: dict[str, Keys] = {}
         self._regions: dict[tuple[str, int], Rows] = {}
 
-    def keys(self, field: str, scale: Scale) -> Keys:
-        found = self._keys.get((field, scale))
-        if found is None:
-            found = self._keys[field, scale] = keys_of(self.tuples.column(field), scale)
-        return found
+    def keys(self, field: str, scale: Scale, at: slice) -> Keys:
+        """The keys of some tuples in a row."""
+        values = self.tuples.column(field)
+        if scale != "bytes":
+            return keys_of(values[at], scale)
+        if field not in self._texts:
+            self._texts[field] = keys_of(values, scale)
+        return self._texts[field].take(at)
 
-    def regions(self, field: str, domain: Domain) -> Rows:
-        key = field, id(domain)
-        found = self._regions.get(key)
+    def regions(self, field: str, domain: Domain, at: slice) -> Rows:
+        """The regions of some tuples in a row."""
+        if domain.scale != "bytes":
+            return domain.regions_of(self.keys(field, domain.scale, at))
+        found = self._regions.get((field, id(domain)))
         if found is None:
-            found = self._regions[key] = domain.regions_of(self.keys(field, domain.scale))
-        return found
+            whole = self.keys(field, domain.scale, slice(0, self.tuples.rows))
+            found = self._regions[field, id(domain)] = domain.regions_of(whole)
+        return found[at]
 
 
 @dataclass
@@ -57,6 +67,8 @@ class Portion:
         self.slice = slice(start, stop)
         self.reasons: dict[str, str] = {}
         """By attribute why its first failure was one."""
+        self._keys: dict[tuple[str, Scale], Keys] = {}
+        self._regions: dict[tuple[str, int], Rows] = {}
         self._memo: dict[str, _Memo] = {}
 
     def keys(
@@ -64,8 +76,10 @@ class Portion:
     ) -> tuple[Keys, Mask | None]:
         """Keys of some rows (None: of all), and which of them could not be evaluated."""
         if attribute.field is not None:
-            at = self.slice if rows is None else rows + self.start
-            return self.reader.keys(attribute.field, scale).take(at), None
+            key = attribute.field, scale
+            if key not in self._keys:
+                self._keys[key] = self.reader.keys(*key, self.slice)
+            return self._keys[key] if rows is None else self._keys[key].take(rows), None
         values, failed = self._evaluated(attribute, rows)
         return keys_of(values, scale), failed
 
@@ -74,8 +88,10 @@ class Portion:
     ) -> tuple[Rows, Mask | None]:
         """Regions of some rows (None: of all), and which of them could not be evaluated."""
         if attribute.field is not None:
-            at = self.slice if rows is None else rows + self.start
-            return self.reader.regions(attribute.field, domain)[at], None
+            key = attribute.field, id(domain)
+            if key not in self._regions:
+                self._regions[key] = self.reader.regions(attribute.field, domain, self.slice)
+            return self._regions[key] if rows is None else self._regions[key][rows], None
         keys, failed = self.keys(attribute, domain.scale, rows)
         return domain.regions_of(keys), failed
 

@@ -12,8 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from auroral.eddy.routing import Visit
-
-Counts = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
+from auroral.eddy.tally import Counts
 
 
 @dataclass

@@ -13,19 +13,29 @@ from auroral.eddy.keys import Mask
 from auroral.eddy.routing import Visit
 
 At = NDArray[np.intp]
+Counts = tuple[Ids, NDArray[np.int64]]
+"""Queries, and how many tuples satisfy each."""
 Errors = dict[tuple[str, int], tuple[int, str]]
 """By kind and query on how many tuples a predicate could not be evaluated, and why on one."""
+
+
+_EVERY = 13
+"""Of many tuples one in so many is looked at; a prime, as streams like to go round in circles."""
+_MANY = 4096
 
 
 class Tally:
     """Which tuples of a chunk each operator was sent, and which of them it returned.
 
-    Blocks of queries are filtered one after the other, so a tuple counts if it counts for any.
+    Blocks of queries are filtered one after the other, so a tuple counts if it counts for any. Of
+    many tuples only a sample counts, for all.
     """
 
     def __init__(self, rows: int, order: Sequence[str], seconds: dict[str, float]):
         self.order = order
         self.seconds = seconds
+        self.sample = slice(0, rows, _EVERY if rows >= _MANY else 1)
+        """The tuples of which visits need to be told; of others they may be."""
         self._rows = rows
         self._routed = {name: np.zeros(rows, bool) for name in order}
         self._returned = {name: np.zeros(rows, bool) for name in order}
@@ -42,15 +52,11 @@ class Tally:
 
     def routed(self, name: str, rows: At | None) -> None:
         """Tuples (None: all) are sent to an operator."""
-        _mark(self._routed[name], rows)
-        if rows is None or len(rows) > self._rows // 2:
-            self._all_routed[name] = bool(self._routed[name].all())
+        self._all_routed[name] |= self._mark(self._routed[name], rows)
 
     def returned(self, name: str, rows: At | None) -> None:
         """Tuples (None: all) have somewhere to go or someone to satisfy after an operator."""
-        _mark(self._returned[name], rows)
-        if rows is None or len(rows) > self._rows // 2:
-            self._all_returned[name] = bool(self._returned[name].all())
+        self._all_returned[name] |= self._mark(self._returned[name], rows)
 
     def spend(self, name: str, seconds: float) -> None:
         """An operator took so long."""
@@ -60,11 +66,23 @@ class Tally:
         """Of each operator how many tuples it was sent and how many it returned."""
         return {
             name: (
-                int(np.count_nonzero(routed)),
-                int(np.count_nonzero(routed & self._returned[name])),
+                self._count(routed[self.sample]),
+                self._count((routed & self._returned[name])[self.sample]),
             )
             for name, routed in self._routed.items()
         }
+
+    def _count(self, flags: Mask) -> int:
+        return round(np.count_nonzero(flags) * self._rows / max(len(flags), 1))
+
+    def _mark(self, flags: Mask, rows: At | None) -> bool:
+        """Mark tuples; whether all that need to be are marked."""
+        if rows is None:
+            flags[:] = True
+            return True
+        flags[rows] = True
+        mine = flags[self.sample]
+        return len(rows) * 2 > len(mine) and bool(mine.all())
 
 
 def add_visits(
@@ -86,7 +104,3 @@ def add_errors(
         if tuples:
             so_far, known = errors.get((kind, query), (0, reason))
             errors[kind, query] = so_far + tuples, known
-
-
-def _mark(flags: Mask, rows: At | None) -> None:
-    flags[slice(None) if rows is None else rows] = True

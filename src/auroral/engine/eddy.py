@@ -129,7 +129,9 @@ class EddyBox(StatefulBox):
             for port, arc in enumerate(self.arcs)
         }
         job = super()._job(context, idle)
-        return replace(job, columns=columns, shared_out=self._version.stateless)
+        stateless = self._version.stateless
+        bare = stateless and not self._version.copied
+        return replace(job, columns=columns, shared_out=stateless, bare=bare)
 
     def _forgotten(self) -> list[Any]:
         """State that no query needs any more."""

@@ -16,6 +16,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,8 @@ class Job:
     """By input, those of the kernel's columns that have to be read; None: all."""
     shared_out: bool = False
     """Whether each task reads files of its own, since tuples may be looked at anywhere."""
+    bare: bool = False
+    """Whether the kernel asks only for fields, not when and in which order tuples came."""
 
     def of_task(self, number: int, tasks: int) -> Job:
         """The share of one task."""
@@ -131,11 +134,15 @@ def reading_task(kernel: Kernel, layout: Layout, path: str, tasks: int) -> Task:
 
 
 def _job(path: str) -> Job | None:
-    if not gc.get_freeze_count():
-        # Spark collects garbage after every task; what was imported need not be looked at.
-        gc.freeze()
+    _freeze()
     job: Job | None = pickle.loads(Path(path).read_bytes())
     return job
+
+
+@cache
+def _freeze() -> None:
+    """Spark collects garbage after every task; what was imported need not be looked at."""
+    gc.freeze()
 
 
 def _run(
@@ -186,25 +193,25 @@ def _read_input(job: Job, layout: Layout, port: int) -> pa.Table:
     """The tuples of one input from the train's files; there carriers are the arc's fields."""
     read = None if job.columns is None else job.columns[port]
     placed = [p for p in layout.inputs[port] if read is None or p[0] in read]
-    wanted = pa.schema(
-        [("_seq", pa.int64()), ("_ts", pa.int64()), *((n, type) for n, _, type in placed)]
-    )
+    # Without any column, nobody would know how many tuples there are.
+    bare = job.bare and bool(placed)
+    moments = [] if bare else [pa.field("_seq", pa.int64()), pa.field("_ts", pa.int64())]
+    fields = [pa.field(name, type) for name, _, type in placed]
     parts = []
     for file in job.files.get(port, ()):
         with open(file, "rb") as opened:
             parquet = pq.ParquetFile(opened, page_checksum_verification=True)
-            there = parquet.schema_arrow.names
-            hidden = ["_seq", "_ts", *(["_sub"] if "_sub" in there else [])]
-            fields = dict.fromkeys(field for _, field, _ in placed)
-            part = parquet.read([*hidden, *fields])
-        columns = [part[name] for name in (*hidden, *(field for _, field, _ in placed))]
-        part = pa.Table.from_arrays(columns, names=[*hidden, *(n for n, _, _ in placed)])
-        with_sub = [pa.field("_sub", pa.binary())] if "_sub" in hidden else []
-        schema = pa.schema([*list(wanted)[:2], *with_sub, *list(wanted)[2:]])
+            there = not bare and "_sub" in parquet.schema_arrow.names
+            hidden = [*moments, *([pa.field("_sub", pa.binary())] if there else [])]
+            wanted = [*(f.name for f in hidden), *(field for _, field, _ in placed)]
+            part = parquet.read(list(dict.fromkeys(wanted)))
+        schema = pa.schema([*hidden, *fields])
+        part = pa.Table.from_arrays([part[name] for name in wanted], names=schema.names)
         parts.append(part if part.schema == schema else part.cast(schema))
     if not parts:
-        return wanted.empty_table()
-    return _ordered(pa.concat_tables(parts, promote_options="default").combine_chunks())
+        return pa.schema([*moments, *fields]).empty_table()
+    table = pa.concat_tables(parts, promote_options="default").combine_chunks()
+    return table if bare else _ordered(table)
 
 
 class _Bucket:
