@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auroral.continuous.template import Atom, Attribute, Clause, Op
-from auroral.eddy import grouped, index
+from auroral.eddy import domains, grouped, index
 from auroral.eddy.domains import Domain
 from auroral.eddy.evaluation import Columns
 from auroral.eddy.grouped import Block, blocks
@@ -39,7 +39,7 @@ def _accepted(block: Block, attribute: Attribute, values: list[Any]) -> list[lis
     """The queries whose predicates on an attribute each value satisfies."""
     (each,) = block.filters[attribute.text]
     keys = keys_of(pa.array(values, attribute.type.arrow()), each.domain.scale)
-    rows = each.rows_of(each.domain.regions_of(keys))
+    rows = each.rows_of(each.domain.codes_of(keys))
     assert each.table is not None
     bits = np.unpackbits(each.table[rows].view(np.uint8), axis=1, bitorder="little")
     assert not bits[:, len(block.ids) :].any()
@@ -53,21 +53,33 @@ def test_a_row_for_every_region() -> None:
     assert found == [[], [], [0], [], [0], [0], [0, 1], []]
 
 
-def test_regions_that_nothing_tells_apart_share_a_row() -> None:
+def test_regions_that_nothing_tells_apart_share_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     clauses: tuple[Clause, ...] = ((Atom(A, ">", 0),),)
+    monkeypatch.setattr(grouped, "_DIRECT", 0)
     (block,) = _blocks(_selection(clauses, list(range(0, 100, 10))))
-    assert len(block.filters["a"][0].starts) == 12  # between the constants, and NULL
+    table = block.filters["a"][0].table
+    assert table is not None
+    assert len(table) == 12  # between the constants, and NULL
 
 
-def test_few_regions_and_many_give_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_codes_and_many_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     clauses: tuple[Clause, ...] = ((Atom(A, "<=", 0),),)
     selection = _selection(clauses, [5, 7, 7, 9])
-    values = [4, 5, 6, 7, 8, 9, 10, None]
+    values = [4, 5, 6, 7, 8, 9, 10, -(2**31), 2**31 - 1, None]
+    (direct,) = _blocks(selection)
+    monkeypatch.setattr(grouped, "_DIRECT", 0)
     (mapped,) = _blocks(selection)
-    monkeypatch.setattr(grouped, "_MAP", 0)
+    monkeypatch.setattr(domains, "_MAPPED", 0)
     (searched,) = _blocks(selection)
-    assert searched.filters["a"][0].rows is None
-    assert _accepted(mapped, A, values) == _accepted(searched, A, values)
+    forms = [block.filters["a"][0] for block in (direct, mapped, searched)]
+    assert [(f.starts is None, f.rows is None) for f in forms] == [
+        (True, True),
+        (True, False),
+        (False, True),
+    ]
+    expected = [[i for i, c in enumerate((5, 7, 7, 9)) if v is not None and v <= c] for v in values]
+    for block in (direct, mapped, searched):
+        assert _accepted(block, A, values) == expected
 
 
 def test_blocks_hold_one_kind_and_no_more_than_so_many() -> None:
@@ -129,7 +141,9 @@ def test_regions_of_numbers(constants: list[int], values: list[int]) -> None:
     domain = Domain("int", keys_of(pa.array(constants, pa.int64()), "int"), True)
     known = sorted(set(constants))
     expected = [2 * sum(c < v for c in known) + (v in known) for v in values]
-    assert domain.regions_of(keys_of(pa.array(values, pa.int64()), "int")).tolist() == expected
+    keys = keys_of(pa.array(values, pa.int64()), "int")
+    assert domain.regions_of(keys).tolist() == expected
+    assert domain.decoded(domain.codes_of(keys)).tolist() == expected
 
 
 def test_comparisons_across_types_are_exact() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import pickle
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from typing import Any
 from unittest.mock import patch
 
@@ -17,135 +15,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auroral.continuous.functions import PythonFunction
 from auroral.continuous.template import Atom, Attribute, Clause, Op
-from auroral.eddy import arms, domains, filtering, grouped, index, residue, selectivity
+from auroral.eddy import arms, domains, filtering, grouped, index, residue, selectivity, tally
 from auroral.eddy.evaluation import Columns
 from auroral.eddy.index import Matched, Selection, Statistics, build, match, operators
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.routing import Visit
 from auroral.network.types import Type
 
-NAN = float("nan")
-TYPES = {
-    "i": "int",
-    "f": "double",
-    "s": "string",
-    "b": "boolean",
-    "d": "decimal(6,2)",
-    "w": "decimal(30,2)",
-    "t": "timestamp",
-    "y": "date",
-}
-VALUES: dict[str, list[Any]] = {
-    "i": [*range(-2, 5), 2**31 - 1],
-    "f": [NAN, -0.0, 0.0, 0.5, -1.5, 1e300, math.inf, -math.inf],
-    "s": ["", "a", "ab", "abc", "abd", "b", "a\0", "ä", "\U0010ffff"],
-    "b": [True, False],
-    "d": [Decimal("0.00"), Decimal("-1.25"), Decimal("1.25"), Decimal("9999.99")],
-    "w": [Decimal("0.00"), Decimal("-1.25"), Decimal("1234567890123456789012345678.12")],
-    "t": [datetime(2024, 1, 1, 0, 0, n, tzinfo=UTC) for n in range(3)],
-    "y": [date(2024, 1, n) for n in (1, 2, 3)],
-}
-FIELDS = {name: Attribute(name, Type.parse(text), name, (name,)) for name, text in TYPES.items()}
-SUM = Attribute("i + 1", Type("int"), None, ("i",))
-CALL = Attribute("risky(i)", Type("int"), None, ("i",), costly=True)
-WITH_CONSTANT = Attribute("i > :0", Type("boolean"), None, ("i",), (0,))
-ORDERINGS: list[Op] = ["<", "<=", ">", ">=", "=", "!=", "in", "not in", "null", "not null"]
-
-
-def _risky(values: pa.Array) -> pa.Array:
-    if any(value == 3 for value in values.to_pylist()):
-        raise ValueError("three")
-    return values
-
-
-RISKY = PythonFunction("risky", _risky, Type("int"))
-
-
-# ── plain Python ──
-
-
-def _key(value: Any) -> Any:
-    if isinstance(value, float):
-        return (1, 0.0) if math.isnan(value) else (0, value)
-    return value.encode() if isinstance(value, str) else value
-
-
-def _value(attribute: Attribute, row: dict[str, Any], query: dict[str, Any]) -> Any:
-    """Raises if the Python function does."""
-    i = row["i"]
-    if attribute is WITH_CONSTANT:
-        return None if i is None or query["0"] is None else i > query["0"]
-    if attribute is SUM:
-        return None if i is None else -(2**31) if i == 2**31 - 1 else i + 1
-    if attribute is CALL:
-        if i == 3:
-            raise ValueError
-        return i
-    return row[attribute.text]
-
-
-def _holds(atom: Atom, row: dict[str, Any], query: dict[str, Any]) -> bool:
-    value = _value(atom.attribute, row, query)
-    if atom.op == "null" or value is None:
-        return atom.op == "null" and value is None
-    if atom.slot is None:
-        return True
-    constant = query[str(atom.slot)]
-    if constant is None:
-        return False
-    key = _key(value)
-    if atom.op == "in":
-        return key in [_key(c) for c in constant if c is not None]
-    if atom.op == "not in":
-        return None not in constant and key not in [_key(c) for c in constant]
-    other = _key(constant)
-    decide: dict[Op, Callable[[], bool]] = {
-        "<": lambda: key < other,
-        "<=": lambda: key <= other,
-        ">": lambda: key > other,
-        ">=": lambda: key >= other,
-        "=": lambda: key == other,
-        "!=": lambda: key != other,
-        "prefix": lambda: key.startswith(other),
-        "not prefix": lambda: not key.startswith(other),
-    }
-    return decide[atom.op]()
-
-
-def _clause(clause: Clause, row: dict[str, Any], query: dict[str, Any]) -> bool | None:
-    """None if it could be true had a function not failed."""
-    failed = False
-    for atom in clause:
-        try:
-            if _holds(atom, row, query):
-                return True
-        except ValueError:
-            failed = True
-    return None if failed else False
-
-
-def _expected(
-    selections: list[Selection], removed: set[int], rows: list[dict[str, Any]]
-) -> tuple[dict[str, list[list[int]]], dict[tuple[str, int], int]]:
-    found: dict[str, list[list[int]]] = {}
-    errors: dict[tuple[str, int], int] = {}
-    for selection in selections:
-        lists = found.setdefault(selection.kind, [[] for _ in rows])
-        queries = selection.constants.to_pylist()
-        for query, constants in zip(selection.ids.tolist(), queries, strict=True):
-            for at, row in enumerate(rows):
-                truths = [_clause(c, row, constants) for c in selection.clauses]
-                if query in removed or False in truths:
-                    continue
-                if None in truths:
-                    key = selection.kind, query
-                    errors[key] = errors.get(key, 0) + 1
-                else:
-                    lists[at].append(query)
-    return {kind: [sorted(ids) for ids in lists] for kind, lists in found.items()}, errors
-
+from .index_model import (
+    CALL,
+    FIELDS,
+    ORDERINGS,
+    RISKY,
+    SUM,
+    TYPES,
+    VALUES,
+    WITH_CONSTANT,
+    expected,
+)
 
 # ── what to try ──
 
@@ -203,14 +91,16 @@ tuples_ = st.lists(
 @contextmanager
 def _small(choice: int) -> Iterator[None]:
     """Limits so small that every way is gone with few tuples and queries."""
-    filed, chunk, tables = choice & 1, choice >> 1 & 3, choice >> 3 & 3
+    filed, chunk, tables = choice & 1, choice >> 1 & 3, choice >> 3 & 7
     with (
         patch.object(selectivity, "ACCESS_NS", -1.0 if filed else 1e9),
         patch.object(selectivity, "PAIR_NS", 0.0 if filed else 20.0),
         patch.object(index, "CHUNK", [16_384, 1, 3, 5][chunk]),
         patch.object(domains, "_TABLE", 1 << 16 if tables & 1 else -1),
-        patch.object(grouped, "_MAP", 1 << 14 if tables & 2 else 0),
+        patch.object(domains, "_MAPPED", 1 << 14 if tables & 2 else 0),
+        patch.object(grouped, "_DIRECT", 1 << 16 if tables & 4 else 0),
         patch.object(grouped, "_MANY", 2048 if tables & 1 else 64),
+        patch.object(tally, "_MANY", 2 if tables & 4 else 4096),
         patch.object(filtering, "_SPARSE", [0.5, 1.0, 0.0, 0.5][chunk]),
         patch.object(arms, "PAIRS", 1 << 20 if tables & 2 else 2),
         patch.object(residue, "PAIRS", 1 << 20 if tables & 1 else 1),
@@ -240,16 +130,20 @@ def _errors(matched: Matched) -> dict[tuple[str, int], int]:
     workloads(),
     tuples_,
     st.sets(st.sampled_from([0, 1, 10, 11, 20, 30]), max_size=2),
-    st.integers(0, 31),
+    st.sets(st.integers(0, 11), max_size=4),
+    st.integers(0, 63),
     st.randoms(use_true_random=False),
 )
 def test_as_by_brute_force(
     workload: list[Selection],
     rows: list[dict[str, Any]],
     removed: set[int],
+    others: set[int],
     choice: int,
     random: Any,
 ) -> None:
+    own = np.array([n not in others for n in range(len(rows))], bool)
+    counted = ("join 1",) if choice & 2 else ()
     with _small(choice):
         half = len(workload) // 2
         parts = [build(some, Statistics()) for some in (workload[:half], workload[half:])]
@@ -257,8 +151,19 @@ def test_as_by_brute_force(
         names = [operator.name for operator in operators(parts)]
         orders = [tuple(random.sample(names, len(names))) for _ in range(3)]
         gone = np.array(sorted(removed), np.int32)
-        matched = match(parts, {"select": gone, "join 1": gone}, _columns(rows), orders)
-    lineages, errors = _expected(workload, removed, rows)
+        matched = match(
+            parts,
+            {"select": gone, "join 1": gone},
+            _columns(rows),
+            orders,
+            own={"select": own},
+            counted=counted,
+        )
+    lineages, errors = expected(workload, removed, rows, {"select": own})
+    for kind in counted:
+        ids = [query for found in lineages.pop(kind, ()) for query in found]
+        counts = zip(*matched.counts.get(kind, ((), ())), strict=True)
+        assert {int(query): int(count) for query, count in counts} == Counter(ids)
     assert {kind: _lists(found) for kind, found in matched.lineages.items()} == lineages
     assert _errors(matched) == errors
     for visit in matched.visits.values():

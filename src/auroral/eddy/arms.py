@@ -72,7 +72,8 @@ class Arm:
             low = np.zeros(portion.rows, np.intp)
             high = np.full(portion.rows, self.starts[-1], np.intp)
         else:
-            regions, _ = portion.regions(self.attribute, self.domain)
+            codes, _ = portion.codes(self.attribute, self.domain)
+            regions = self.domain.decoded(codes)
             low = self.starts[regions].astype(np.intp)
             high = self.starts[1:][regions].astype(np.intp)
             rows = np.flatnonzero(high > low)

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from auroral.eddy.bitmap import distinct
 from auroral.eddy.keys import Keys, Rows, Scale
 
+_MAPPED = 1 << 14
+"""So many codes can be known one by one."""
 _TABLE = 1 << 16
 """Integers that lie closer together than this are looked up in a table."""
 
@@ -45,6 +47,13 @@ class Domain:
         self.regions = self.null + 1
         self._key, self._hashes, self._places = self._hashed()
         self._low, self._table = self._tabled()
+        self._coded: Rows | None = None
+        """The region of each code; None: codes are regions."""
+        if self._table is not None and len(self._table) < _MAPPED:
+            self._coded = np.append(self._table, self.null)
+        self.codes = self.regions if self._coded is None else len(self._coded)
+        self.mapped = self.codes <= _MAPPED
+        """Whether codes are so few that each can be known by itself."""
 
     def places(self, keys: Keys) -> Rows:
         """The numbers of constants; they must be of this domain. 0 for NULL."""
@@ -60,19 +69,37 @@ class Domain:
             found = self._text_regions(keys.distinct)
             regions = found[keys.data] if len(found) else np.zeros(len(keys), np.intp)
         elif self._table is not None:
-            regions = self._looked_up(keys.data)
+            regions = self._table.take(self._offsets(keys.data))
         else:
             regions = _searched(self.numbers, keys.data)
         if keys.nulls is not None:
             regions[keys.nulls] = self.null
         return regions
 
-    def _looked_up(self, data: NDArray[np.int64]) -> Rows:
+    def codes_of(self, keys: Keys) -> Rows:
+        """Numbers below `codes` that tell values apart at least as well as regions do.
+
+        Found faster than regions: of integers that lie close together each has its own.
+        """
+        if self._coded is None:
+            return self.regions_of(keys)
+        found = self._offsets(keys.data)
+        if keys.nulls is not None:
+            found[keys.nulls] = self.codes - 1
+        return found
+
+    def decoded(self, codes: Rows) -> Rows:
+        """The regions of codes."""
+        return codes if self._coded is None else self._coded.take(codes)
+
+    def _offsets(self, data: NDArray[np.int64]) -> Rows:
+        """Where in the table values are; those outside are like the ones at its ends."""
         assert self._table is not None
         # Within the table before the subtraction, which could wrap around.
-        at = np.clip(data, self._low, self._low + len(self._table) - 1)
-        at -= self._low
-        return self._table.take(at)
+        found = np.maximum(data, self._low)
+        np.minimum(found, self._low + len(self._table) - 1, out=found)
+        found -= self._low
+        return found
 
     def _tabled(self) -> tuple[int, Rows | None]:
         if self.scale in ("bytes", "float") or self.numbers.dtype != np.int64 or not self.size:

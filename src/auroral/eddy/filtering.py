@@ -119,8 +119,8 @@ class Passage:
             self._apply(each, at)
 
     def _apply(self, filter: Filter, at: At | None) -> None:
-        regions, failed = self.portion.regions(filter.attribute, filter.domain, self._tuples(at))
-        rows = filter.rows_of(regions)
+        codes, failed = self.portion.codes(filter.attribute, filter.domain, self._tuples(at))
+        rows = filter.rows_of(codes)
         faulty = None if failed is None else np.flatnonzero(failed)
         if faulty is not None:
             self._fail(filter, faulty if at is None else at[faulty])

@@ -8,7 +8,7 @@ lineage of a tuple is the AND of one row of each table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ _MANY = 2048
 _FEW = 512
 _REGIONS = 4096
 """With more regions than this a block is smaller: its tables grow with the square of its size."""
-_MAP = 1 << 14
-"""Of domains with fewer regions a block knows the row of each, of others where rows begin."""
+_DIRECT = 1 << 16
+"""Tables that would not be larger than this have a row for every code."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Filter:
 
     attribute: Attribute
     domain: Domain
-    starts: Rows
-    """The first region of each row of the tables."""
+    starts: Rows | None
+    """The first code of each row of the tables, if codes are many."""
     rows: Rows | None
-    """The row of each region, if they are few."""
+    """The row of each code, if they are few; with neither, every code has a row of its own."""
     table: Words | None
     """By row the queries whose clauses on this attribute alone are true; None if there are none."""
     mask: Words
@@ -49,11 +49,13 @@ class Filter:
     """By disjunction over several attributes the queries for which this one makes it true, by
     row; and the queries that have it look here."""
 
-    def rows_of(self, regions: Rows) -> Rows:
-        """The rows of the tables for values in those regions."""
+    def rows_of(self, codes: Rows) -> Rows:
+        """The rows of the tables for values with those codes."""
         if self.rows is not None:
-            return self.rows.take(regions)
-        return np.searchsorted(self.starts, regions, side="right") - 1
+            return self.rows.take(codes)
+        if self.starts is not None:
+            return np.searchsorted(self.starts, codes, side="right") - 1
+        return codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,10 +231,20 @@ def _filter(
             bits = np.zeros((len(starts), size), bool)
             bits[:, queries[chosen]] = true[:, chosen]
             planes[plane] = _packed(bits), _packed(_at(queries[chosen], size))[0]
-    rows = None
-    if domain.regions <= _MAP:
-        rows = np.searchsorted(starts, np.arange(domain.regions), side="right") - 1
-    return Filter(attribute, domain, starts, rows, table, mask, planes)
+    made = Filter(attribute, domain, starts, None, table, mask, planes)
+    return _by_code(made) if domain.mapped else made
+
+
+def _by_code(filter: Filter) -> Filter:
+    """The same, with the row of each code at hand, or the tables' rows themselves."""
+    assert filter.starts is not None
+    regions = filter.domain.decoded(np.arange(filter.domain.codes))
+    rows = np.searchsorted(filter.starts, regions, side="right") - 1
+    if len(rows) * filter.mask.nbytes > _DIRECT:
+        return replace(filter, starts=None, rows=rows)
+    table = None if filter.table is None else filter.table[rows]
+    planes = {plane: (true[rows], looked) for plane, (true, looked) in filter.planes.items()}
+    return replace(filter, starts=None, table=table, planes=planes)
 
 
 def _conjunction(

@@ -108,16 +108,20 @@ class _Step:
         arrived: dict[str, Arrived] = {}
         for arc, table in tables.items():
             own = self._own(arc, table)
-            rows = np.flatnonzero(np.logical_or.reduce(list(own.values())))
-            mine = table if len(rows) == len(table) else table.take(pa.array(rows))
+            rows: Rows | None = None
+            mine = table
+            if own:
+                rows = np.flatnonzero(np.logical_or.reduce(list(own.values())))
+                own = {kind: mask[rows] for kind, mask in own.items()}
+                mine = table.take(pa.array(rows))
             columns = Columns(mine, self._kernel.functions)
-            matched = self._match(arc, columns, {kind: mask[rows] for kind, mask in own.items()})
+            matched = self._match(arc, columns, own)
             self._select(arc, mine, columns, matched)
             if self._version.joins:
                 arrived[arc] = self._arrived(arc, table, mine, matched, rows)
             for group in self._version.aggregates:
                 if group.shape.arc == arc:
-                    self._aggregate(group, mine, matched, own[group.name][rows])
+                    self._aggregate(group, mine, matched, own.get(group.name))
         if self._version.joins:
             self._join(arrived)
         self._emitted.note = self._report.document()
@@ -126,7 +130,12 @@ class _Step:
     # ── whose tuples ──
 
     def _own(self, arc: str, table: pa.Table) -> dict[str, Mask]:
-        """For each kind, which tuples are this bucket's; equal keys meet in one bucket."""
+        """For each kind, which tuples are this bucket's; none if there is no other bucket.
+
+        Equal keys meet in one bucket.
+        """
+        if self._turn.buckets == 1:
+            return {}
         own = dict.fromkeys((SELECT, COUNT), self._in_bucket(table, ["_seq"]))
         for group in self._version.joins:
             keys = key_of(group.shape)
@@ -141,8 +150,6 @@ class _Step:
 
     def _in_bucket(self, table: pa.Table, by: Sequence[str]) -> Mask:
         rows = table.num_rows
-        if self._turn.buckets == 1:
-            return np.ones(rows, bool)
         if not by:
             return np.full(rows, self._turn.bucket == 0)
         place = buckets_of([table[name] for name in by], rows, self._turn.buckets)
@@ -214,7 +221,7 @@ class _Step:
     # ── joins and aggregates ──
 
     def _arrived(
-        self, arc: str, whole: pa.Table, mine: pa.Table, matched: Matched, rows: Rows
+        self, arc: str, whole: pa.Table, mine: pa.Table, matched: Matched, rows: Rows | None
     ) -> Arrived:
         """Tuples with their lineages in each join; in one of another bucket they have none."""
         moments = np.asarray(whole["_seq"], np.int64)
@@ -257,7 +264,7 @@ class _Step:
         )
 
     def _aggregate(
-        self, group: AggregateGroup, table: pa.Table, matched: Matched, own: Mask
+        self, group: AggregateGroup, table: pa.Table, matched: Matched, own: Mask | None
     ) -> None:
         """Count tuples in panes and close windows."""
         names = {key: f"{key}:{group.name}" for key in ("panes", "classes")}
@@ -265,8 +272,8 @@ class _Step:
             key: _stored(self._state[name]) for key, name in names.items() if self._state.get(name)
         }
         lineage = matched.lineages.get(group.name) or Lineage.none(table.num_rows)
-        mine = np.flatnonzero(own)
-        if len(mine) < len(own):
+        if own is not None:
+            mine = np.flatnonzero(own)
             table, lineage = table.take(pa.array(mine)), lineage.take(mine)
         shape = group.shape
         mark = self._turn.marks.get((shape.arc, shape.on), LowWater())

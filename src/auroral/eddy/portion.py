@@ -16,7 +16,7 @@ from auroral.eddy.keys import Keys, Mask, Rows, Scale, keys_of
 
 
 class Reader:
-    """The fields of a batch as keys and regions.
+    """The fields of a batch as keys and codes.
 
     Texts are told apart once for all chunks; other values become keys chunk by chunk, which
     stays in the cache.
@@ -25,7 +25,7 @@ class Reader:
     def __init__(self, tuples: Columns):
         self.tuples = tuples
         self._texts: dict[str, Keys] = {}
-        self._regions: dict[tuple[str, int], Rows] = {}
+        self._codes: dict[tuple[str, int], Rows] = {}
 
     def keys(self, field: str, scale: Scale, at: slice) -> Keys:
         """The keys of some tuples in a row."""
@@ -36,14 +36,14 @@ class Reader:
             self._texts[field] = keys_of(values, scale)
         return self._texts[field].take(at)
 
-    def regions(self, field: str, domain: Domain, at: slice) -> Rows:
-        """The regions of some tuples in a row."""
+    def codes(self, field: str, domain: Domain, at: slice) -> Rows:
+        """The codes of some tuples in a row."""
         if domain.scale != "bytes":
-            return domain.regions_of(self.keys(field, domain.scale, at))
-        found = self._regions.get((field, id(domain)))
+            return domain.codes_of(self.keys(field, domain.scale, at))
+        found = self._codes.get((field, id(domain)))
         if found is None:
             whole = self.keys(field, domain.scale, slice(0, self.tuples.rows))
-            found = self._regions[field, id(domain)] = domain.regions_of(whole)
+            found = self._codes[field, id(domain)] = domain.codes_of(whole)
         return found[at]
 
 
@@ -68,7 +68,7 @@ class Portion:
         self.reasons: dict[str, str] = {}
         """By attribute why its first failure was one."""
         self._keys: dict[tuple[str, Scale], Keys] = {}
-        self._regions: dict[tuple[str, int], Rows] = {}
+        self._codes: dict[tuple[str, int], Rows] = {}
         self._memo: dict[str, _Memo] = {}
 
     def keys(
@@ -83,17 +83,17 @@ class Portion:
         values, failed = self._evaluated(attribute, rows)
         return keys_of(values, scale), failed
 
-    def regions(
+    def codes(
         self, attribute: Attribute, domain: Domain, rows: NDArray[Any] | None = None
     ) -> tuple[Rows, Mask | None]:
-        """Regions of some rows (None: of all), and which of them could not be evaluated."""
+        """Codes of some rows (None: of all), and which of them could not be evaluated."""
         if attribute.field is not None:
             key = attribute.field, id(domain)
-            if key not in self._regions:
-                self._regions[key] = self.reader.regions(attribute.field, domain, self.slice)
-            return self._regions[key] if rows is None else self._regions[key][rows], None
+            if key not in self._codes:
+                self._codes[key] = self.reader.codes(attribute.field, domain, self.slice)
+            return self._codes[key] if rows is None else self._codes[key][rows], None
         keys, failed = self.keys(attribute, domain.scale, rows)
-        return domain.regions_of(keys), failed
+        return domain.codes_of(keys), failed
 
     def with_constants(
         self, attribute: Attribute, rows: NDArray[Any], constants: dict[int, pa.Array]

@@ -64,13 +64,11 @@ class Tally:
 
     def visits(self) -> dict[str, tuple[int, int]]:
         """Of each operator how many tuples it was sent and how many it returned."""
-        return {
-            name: (
-                self._count(routed[self.sample]),
-                self._count((routed & self._returned[name])[self.sample]),
-            )
-            for name, routed in self._routed.items()
-        }
+        found = {}
+        for name, routed in self._routed.items():
+            mine = routed[self.sample]
+            found[name] = self._count(mine), self._count(mine & self._returned[name][self.sample])
+        return found
 
     def _count(self, flags: Mask) -> int:
         return round(np.count_nonzero(flags) * self._rows / max(len(flags), 1))

@@ -175,7 +175,8 @@ def type_of(arrow: pa.DataType) -> Type:
 def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column in one piece, in the Arrow type Spark gives its type."""
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+        # Combining copies, also what is one chunk already.
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     to = type_of(column.type).arrow()
     return column if column.type == to else column.cast(to)
 
