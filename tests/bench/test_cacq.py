@@ -16,7 +16,14 @@ from typer.testing import CliRunner
 import auroral as au
 from auroral.bench import BENCHMARKS, cacq, cacq_data, cacq_lab, cacq_routing, peers, plots
 from auroral.bench.cacq_alerts_run import FAMILIES
-from auroral.bench.cacq_data import Predicate, condition, count_matches, random_queries, select
+from auroral.bench.cacq_data import (
+    Predicate,
+    Queries,
+    condition,
+    count_matches,
+    random_queries,
+    select,
+)
 from auroral.bench.cacq_niagara import count_results, join_network
 from auroral.bench.cacq_plans import spin_above
 from auroral.bench.cacq_random import agreement, random_network
@@ -238,15 +245,16 @@ def test_processes_of_a_peer_share_the_work(
     script.write_text(_SCRIPT)
     monkeypatch.setattr(peers.Peer, "script", script)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    peer = peers.Peer("Mock", "json", {"one": 10, "two": 20}, frozenset({"two"}), processes=True)
+    ways: dict[str, tuple[Queries, int]] = {"one": ("each", 10), "two": ("by hand", 20)}
+    peer = peers.Peer("Mock", "json", ways, processes=True)
     queries = [(Predicate("a", "<", 3),), ()]
     one, two = peers.run_peer(peer, Path(sys.executable), files, queries, tmp_path)
     assert (one.peer, one.way, one.tuples, one.rate) == ("Mock 1.0", "one", 10, 5.0)
     assert one.counts == [2 * (1 + 2), 2 * 2]
-    assert (one.by_hand, two.by_hand) == (False, True)
+    assert (one.queries, two.queries) == ("each", "by hand")
     seen = [table["index"].to_pylist() for table in one.read(files)]
     assert seen == [[0, 1, 2, 3, 4], [10, 11, 12, 13, 14]]
-    broken = peers.Peer("Mock", "json", {"broken": 10})
+    broken = peers.Peer("Mock", "json", {"broken": ("each", 10)})
     with pytest.raises(RunError, match="it broke"):
         peers.run_peer(broken, Path(sys.executable), files, queries, tmp_path)
 

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from auroral.bench import cacq_alerts, cacq_niagara, cacq_random, cacq_routing
+from auroral.bench import cacq_alerts, cacq_hundred, cacq_niagara, cacq_random, cacq_routing
 from auroral.bench.lab import Experiments, Lab, choose, run_experiments
 from auroral.bench.peers import require_interpreters
 from auroral.bench.plots import Chart, save_charts
@@ -19,7 +19,7 @@ from auroral.spark.session import start_session
 
 EXPERIMENTS: Experiments = {
     "random": cacq_random.throughput,
-    "hundred": cacq_random.hundred,
+    "hundred": cacq_hundred.hundred,
     "alerts": cacq_alerts.alerts,
     "table3": cacq_routing.table_3,
     "table4": cacq_routing.table_4,
@@ -28,7 +28,7 @@ EXPERIMENTS: Experiments = {
 }
 CHARTS = (
     Chart("random.png", cacq_random.RANDOM, "queries", "tuples_per_s", bars=True),
-    Chart("hundred.png", cacq_random.HUNDRED, "way", "tuples_per_s", "system", bars=True),
+    Chart("hundred.png", cacq_hundred.HUNDRED, "way", "tuples_per_s", "system", bars=True),
     Chart("alerts.png", cacq_alerts.ALERTS, "system", "tuples_per_s", "results", bars=True),
     Chart("figure-9.png", cacq_routing.TABLE_3, "policy", "filters_per_tuple", bars=True),
     *(

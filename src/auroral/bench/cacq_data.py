@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,9 @@ class Predicate:
 
 Conjunction = tuple[Predicate, ...]
 """The predicates of one query; none: every tuple."""
+Queries = Literal["each", "merged", "by hand"]
+"""What a system is given: each query by itself, so that it may come and go; one statement that
+holds them all; or numpy does the work by hand and the system only carries data."""
 
 
 def random_queries(count: int, seed: int = 5) -> list[Conjunction]:

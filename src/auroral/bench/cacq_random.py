@@ -1,4 +1,4 @@
-"""Random queries over one stream [5 §3.2.8]: throughput, one more query, plain Spark, peers."""
+"""Random queries over one stream [5 §3.2.8]: throughput, and what one more query costs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import auroral as au
 from auroral.bench.cacq_data import (
@@ -17,20 +16,15 @@ from auroral.bench.cacq_data import (
     select,
     uniform_trains,
 )
-from auroral.bench.cacq_lab import feed, write_parts
-from auroral.bench.cacq_spark import run_ways
+from auroral.bench.cacq_lab import feed
 from auroral.bench.lab import Lab
-from auroral.bench.peers import NOT_INSTALLED, PEERS, Peer, find_interpreter, run_peer
-from auroral.bench.report import Report, Section
+from auroral.bench.report import Report
 
 RANDOM = "Random queries over five integers, matches counted per query"
-HUNDRED = "100 random queries: Auroral, plain Spark and peers"
 _LEAST_RATE = {1_000: 1_000_000, 10_000: 400_000}
 _TRAIN = 1_000_000
 _WARM = 3
 _SAMPLE = 50
-_AHEAD = 50
-"""How many times faster than plain Spark and every peer."""
 
 
 def random_network(queries: Sequence[Conjunction]) -> au.Network:
@@ -95,88 +89,3 @@ def _one_more(lab: Lab, trains: Sequence[pa.Table]) -> float:
                     seconds[count].append(taken)
     least, most = (statistics.median(seconds[count]) for count in (1_000, 1_100))
     return (most - least) / 100 / least
-
-
-def hundred(report: Report, lab: Lab) -> None:
-    """100 queries: every way of every system over the same tuples, and the best of each."""
-    section = report.section(HUNDRED, "system", "way", "tuples", "tuples_per_s", "Auroral_is_x")
-    queries = random_queries(100)
-    rows = lab.rows(_TRAIN)
-    trains = uniform_trains(4 + _WARM, rows)
-    lab.say("100 random queries, Auroral")
-    with lab.engine(random_network(queries), rows) as engine:
-        seconds = [feed(engine, "S", train) for train in trains][_WARM:]
-        found = matches(engine)
-    rate = rows * len(seconds) / sum(seconds)
-    section.rows.append(("Auroral", "shared eddy", rows * len(seconds), rate, 1.0))
-    agree = agreement(found, trains, queries)
-    report.bar("100 queries: counts that agree with numpy", agree, least=1.0)
-    parts = [
-        path
-        for number, train in enumerate(trains[:4])
-        for path in write_parts(train, lab.place / f"random{number}", lab.files)
-    ]
-    _against_spark(report, section, lab, rate, parts, rows // lab.files, queries)
-    for peer in PEERS:
-        _against_peer(report, section, lab, rate, parts, queries, peer)
-
-
-def _against_spark(
-    report: Report,
-    section: Section,
-    lab: Lab,
-    rate: float,
-    files: Sequence[str],
-    rows: int,
-    queries: Sequence[Conjunction],
-) -> None:
-    lab.say("100 random queries, plain Spark")
-    best: dict[bool, float] = {}
-    for done in run_ways(lab.spark, files, rows, queries):
-        section.rows.append(
-            ("plain Spark", done.way.name, done.tuples, done.rate, rate / done.rate)
-        )
-        read = [pq.read_table(path) for path in files[: done.tuples // rows]]
-        _require_equal(report, f"plain Spark, {done.way.name}", done.counts, read, queries)
-        best[done.way.by_hand] = max(best.get(done.way.by_hand, 0.0), done.rate)
-    _bars(report, "plain Spark", rate, best)
-
-
-def _against_peer(
-    report: Report,
-    section: Section,
-    lab: Lab,
-    rate: float,
-    files: Sequence[str],
-    queries: Sequence[Conjunction],
-    peer: Peer,
-) -> None:
-    interpreter = find_interpreter(peer, lab.peers)
-    if interpreter is None:
-        section.rows.append((peer.name, NOT_INSTALLED, 0, 0.0, 0.0))
-        return
-    lab.say(f"100 random queries, {peer.name}")
-    best: dict[bool, float] = {}
-    for done in run_peer(peer, interpreter, files, queries, lab.place, 0.1 if lab.quick else 1.0):
-        section.rows.append((done.peer, done.way, done.tuples, done.rate, rate / done.rate))
-        _require_equal(report, f"{peer.name}, {done.way}", done.counts, done.read(files), queries)
-        best[done.by_hand] = max(best.get(done.by_hand, 0.0), done.rate)
-    _bars(report, peer.name, rate, best)
-
-
-def _require_equal(
-    report: Report,
-    name: str,
-    counts: Sequence[int],
-    tables: Sequence[pa.Table],
-    queries: Sequence[Conjunction],
-) -> None:
-    """A system that counts wrongly is told; one that counts rightly needs no line."""
-    if list(counts) != count_matches(tables, queries):
-        report.bar(f"100 queries, {name}: counts agree with numpy", 0.0, least=1.0)
-
-
-def _bars(report: Report, name: str, rate: float, best: dict[bool, float]) -> None:
-    for by_hand, other in sorted(best.items()):
-        how = ", numpy by hand" if by_hand else ""
-        report.bar(f"100 queries: throughput / {name}{how}", rate / other, least=_AHEAD)

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from auroral.bench.cacq_data import Conjunction
+from auroral.bench.cacq_data import Conjunction, Queries
 from auroral.errors import RunError, UsageError
 
 NOT_INSTALLED = "not installed"
@@ -29,13 +29,12 @@ _LIMIT_S = 600
 
 @dataclass(frozen=True)
 class Peer:
-    """A system, the script that runs it, and its ways with the tuples each has time for."""
+    """A system, the script that runs it, and its ways."""
 
     name: str
     module: str
-    ways: Mapping[str, int]
-    by_hand: frozenset[str] = frozenset()
-    """Ways in which numpy does the work and the system only carries data."""
+    ways: Mapping[str, tuple[Queries, int]]
+    """With how many tuples each has time for."""
     processes: bool = False
     """Whether it takes a process, with its share of the files, to use a core."""
 
@@ -48,16 +47,24 @@ PEERS = (
     Peer(
         "Flink",
         "pyflink",
-        {"batch csv": 2_000_000, "batch arrow": 2_000_000, "streaming csv": 1_000_000},
+        {
+            "batch csv, a statement each": ("each", 1_000_000),
+            "batch csv": ("merged", 2_000_000),
+            "batch arrow": ("merged", 2_000_000),
+            "streaming csv": ("merged", 1_000_000),
+        },
     ),
     Peer(
         "Bytewax",
         "bytewax",
-        {"filters": 50_000, "python": 500_000, "numpy": 4_000_000},
-        by_hand=frozenset({"numpy"}),
+        {
+            "filters": ("each", 50_000),
+            "python": ("merged", 500_000),
+            "numpy": ("by hand", 4_000_000),
+        },
         processes=True,
     ),
-    Peer("Pathway", "pathway", {"sums": 200_000, "filters": 100_000}),
+    Peer("Pathway", "pathway", {"sums": ("merged", 200_000), "filters": ("each", 100_000)}),
 )
 
 
@@ -67,7 +74,7 @@ class Measured:
 
     peer: str
     way: str
-    by_hand: bool
+    queries: Queries
     tuples: int
     rate: float
     counts: list[int]
@@ -112,12 +119,12 @@ def run_peer(
     parts = cores if peer.processes else 1
     tests = [[[p.field, p.op, p.constant] for p in query] for query in queries]
     found: list[Measured] = []
-    for way, full in peer.ways.items():
+    for way, (_, full) in peer.ways.items():
         rows = max(int(full * share) // parts, 1)
         jobs = []
         for part in range(parts):
             job = {"files": files[part::parts], "queries": tests, "cores": cores}
-            jobs.append(place / f"{peer.name}-{way.replace(' ', '-')}-{part}.json")
+            jobs.append(place / f"{peer.name}-{len(found)}-{part}.json")
             jobs[-1].write_text(json.dumps(job | {"ways": {way: rows}}), encoding="utf-8")
         with ThreadPoolExecutor(parts) as pool:
             answers = list(pool.map(lambda job: _answer(peer, interpreter, job), jobs))
@@ -131,7 +138,7 @@ def _together(name: str, peer: Peer, way: str, answers: Sequence[dict[str, Any]]
     tuples = sum(result["tuples"] for result in results)
     counts = [sum(each) for each in zip(*(result["counts"] for result in results), strict=True)]
     seconds = max(result["seconds"] for result in results)
-    return Measured(name, way, way in peer.by_hand, tuples, tuples / seconds, counts, len(answers))
+    return Measured(name, way, peer.ways[way][0], tuples, tuples / seconds, counts, len(answers))
 
 
 def _answer(peer: Peer, interpreter: Path, job: Path) -> dict[str, Any]:

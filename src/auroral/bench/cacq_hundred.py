@@ -1,0 +1,148 @@
+"""100 random queries: Auroral, and plain Spark and other stream processors in many ways."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import auroral as au
+from auroral.bench.cacq_data import Conjunction, count_matches, random_queries, uniform_trains
+from auroral.bench.cacq_lab import write_parts
+from auroral.bench.cacq_random import agreement, matches, random_network
+from auroral.bench.cacq_spark import run_ways
+from auroral.bench.lab import Lab
+from auroral.bench.peers import NOT_INSTALLED, PEERS, Peer, find_interpreter, run_peer
+from auroral.bench.report import Report, Section
+
+HUNDRED = "100 random queries: Auroral, plain Spark and peers"
+_PART = 1_000_000
+_TRAIN = 2_000_000
+_WARM, _MEASURED = 24, 48
+"""How many parts of the stream; Java goes on compiling for a while."""
+_READ = 4
+_AHEAD = 50
+"""How many times faster than plain Spark and every peer."""
+_BARS = {
+    "each": "a query each",
+    "merged": "all in one statement",
+}
+"""Where numpy does the work the other system only carries data: shown, not compared with."""
+
+
+def hundred(report: Report, lab: Lab) -> None:
+    """Every way of every system over the same tuples, and the best of each."""
+    section = report.section(
+        HUNDRED, "system", "way", "queries_are", "tuples", "tuples_per_s", "Auroral_is_x"
+    )
+    queries = random_queries(100)
+    parts = uniform_trains(_READ, lab.rows(_PART))
+    lab.say("100 random queries, Auroral")
+    tuples, rate, agree = _auroral(lab, queries, parts)
+    section.rows.append(("Auroral", "shared eddy", "each", tuples, rate, 1.0))
+    tuples, most, one_agrees = _auroral(lab, [()], parts)
+    way = "one query without predicates: what carrying costs"
+    section.rows.append(("Auroral", way, "each", tuples, most, rate / most))
+    right = min(agree, one_agrees)
+    report.bar("100 queries: counts that agree with numpy", right, least=1.0)
+    files = [
+        path
+        for number, part in enumerate(parts)
+        for path in write_parts(part, lab.place / f"random{number}", lab.files)
+    ]
+    _against_spark(report, section, lab, rate, files, parts[0].num_rows // lab.files, queries)
+    for peer in PEERS:
+        _against_peer(report, section, lab, rate, files, queries, peer)
+
+
+def _auroral(
+    lab: Lab, queries: Sequence[Conjunction], parts: Sequence[pa.Table]
+) -> tuple[int, float, float]:
+    """Tuples, tuples per second from the first `enqueue` until all are processed, and agreement.
+
+    The stream is fed while the engine works, as an application would.
+    """
+    warm, measured = lab.steps(_WARM, 2), lab.steps(_MEASURED, 4)
+    rows = parts[0].num_rows
+    with lab.engine(random_network(queries), lab.rows(_TRAIN), background=True) as engine:
+        _feed(engine, parts, warm)
+        seconds = _feed(engine, parts, measured)
+        found = matches(engine)
+    fed = [parts[n % len(parts)] for span in (warm, measured) for n in range(span)]
+    return measured * rows, measured * rows / seconds, agreement(found, fed, queries)
+
+
+def _feed(engine: au.Engine, parts: Sequence[pa.Table], count: int) -> float:
+    started = time.perf_counter()
+    for number in range(count):
+        engine.enqueue("S", parts[number % len(parts)])
+    engine.drain()
+    return time.perf_counter() - started
+
+
+def _against_spark(
+    report: Report,
+    section: Section,
+    lab: Lab,
+    rate: float,
+    files: Sequence[str],
+    rows: int,
+    queries: Sequence[Conjunction],
+) -> None:
+    lab.say("100 random queries, plain Spark")
+    best: dict[str, float] = {}
+    for done in run_ways(lab.spark, files, rows, queries):
+        way = done.way
+        section.rows.append(
+            ("plain Spark", way.name, way.queries, done.tuples, done.rate, rate / done.rate)
+        )
+        read = [pq.read_table(path) for path in files[: done.tuples // rows]]
+        _require_equal(report, f"plain Spark, {way.name}", done.counts, read, queries)
+        best[way.queries] = max(best.get(way.queries, 0.0), done.rate)
+    _bars(report, "plain Spark", rate, best)
+
+
+def _against_peer(
+    report: Report,
+    section: Section,
+    lab: Lab,
+    rate: float,
+    files: Sequence[str],
+    queries: Sequence[Conjunction],
+    peer: Peer,
+) -> None:
+    interpreter = find_interpreter(peer, lab.peers)
+    if interpreter is None:
+        section.rows.append((peer.name, NOT_INSTALLED, "", 0, 0.0, 0.0))
+        return
+    lab.say(f"100 random queries, {peer.name}")
+    best: dict[str, float] = {}
+    for done in run_peer(peer, interpreter, files, queries, lab.place, 0.1 if lab.quick else 1.0):
+        section.rows.append(
+            (done.peer, done.way, done.queries, done.tuples, done.rate, rate / done.rate)
+        )
+        _require_equal(report, f"{peer.name}, {done.way}", done.counts, done.read(files), queries)
+        best[done.queries] = max(best.get(done.queries, 0.0), done.rate)
+    _bars(report, peer.name, rate, best)
+
+
+def _require_equal(
+    report: Report,
+    name: str,
+    counts: Sequence[int],
+    tables: Sequence[pa.Table],
+    queries: Sequence[Conjunction],
+) -> None:
+    """A system that counts wrongly is told; one that counts rightly needs no line."""
+    if list(counts) != count_matches(tables, queries):
+        report.bar(f"100 queries, {name}: counts agree with numpy", 0.0, least=1.0)
+
+
+def _bars(report: Report, name: str, rate: float, best: dict[str, float]) -> None:
+    for queries, how in _BARS.items():
+        if queries in best:
+            report.bar(
+                f"100 queries: throughput / {name}, {how}", rate / best[queries], least=_AHEAD
+            )
