@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from auroral.continuous.functions import PythonFunction
 from auroral.continuous.template import Atom, Attribute, Clause, Op
-from auroral.eddy.index import Selection
+from auroral.eddy.filters.index import Selection
 from auroral.network.types import Type
 
 NAN = float("nan")

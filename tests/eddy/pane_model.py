@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from auroral.continuous.aggregate_reading import ReadAggregate, SharedCall, read_shared_aggregate
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.panes import AggregateGroup, results_schema, step
+from auroral.eddy.panes.step import AggregateGroup, results_schema, step
 from auroral.kernels.accumulators import CallSpec
 from auroral.kernels.aggregate import AggregateKernel
 from auroral.kernels.kernel import Appended, Context

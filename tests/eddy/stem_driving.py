@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from auroral.continuous.template import JoinShape
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.stems import Arrived, JoinGroup, step_stems
+from auroral.eddy.stems.step import Arrived, JoinGroup, step_stems
 from auroral.kernels.kernel import Appended, Context
 from auroral.progress.lowwater import LowWater
 

@@ -10,12 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from auroral.continuous.template import Atom, Attribute, Clause
-from auroral.eddy import selectivity
-from auroral.eddy.evaluation import Columns
-from auroral.eddy.filing import filed, plan
-from auroral.eddy.index import Selection, Statistics, build, match
-from auroral.eddy.portion import Portion, Reader
-from auroral.eddy.selections import disjunctions
+from auroral.eddy.filters import selectivity
+from auroral.eddy.filters.filing import filed, plan
+from auroral.eddy.filters.index import Selection, Statistics, build, match
+from auroral.eddy.filters.portion import Portion, Reader
+from auroral.eddy.filters.selections import disjunctions
+from auroral.eddy.vectors.evaluation import Columns
 from auroral.network.types import Type
 
 ID = Attribute("id", Type("bigint"), "id", ("id",))

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from auroral.continuous.template import Attribute
-from auroral.eddy.evaluation import Columns, PythonFunction
+from auroral.eddy.vectors.evaluation import Columns, PythonFunction
 from auroral.errors import AuroralError, NetworkError, RunError
 from auroral.network.types import Schema, Type
 from auroral.sql.expression import analyze, evaluator

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auroral.continuous.template import Atom, Attribute, Clause, Op
-from auroral.eddy import domains, grouped, index
-from auroral.eddy.domains import Domain
-from auroral.eddy.evaluation import Columns
-from auroral.eddy.grouped import Block, blocks
-from auroral.eddy.index import Statistics, build, match
-from auroral.eddy.keys import keys_of
-from auroral.eddy.selections import Selection, disjunctions
+from auroral.eddy.filters import domains, grouped, index
+from auroral.eddy.filters.domains import Domain
+from auroral.eddy.filters.grouped import Block, blocks
+from auroral.eddy.filters.index import Statistics, build, match
+from auroral.eddy.filters.keys import keys_of
+from auroral.eddy.filters.selections import Selection, disjunctions
+from auroral.eddy.vectors.evaluation import Columns
 from auroral.network.types import Type
 
 A, B = (Attribute(name, Type("int"), name, (name,)) for name in "ab")

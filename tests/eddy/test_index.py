@@ -16,11 +16,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auroral.continuous.template import Atom, Attribute, Clause, Op
-from auroral.eddy import arms, domains, filtering, grouped, index, residue, selectivity, tally
-from auroral.eddy.evaluation import Columns
-from auroral.eddy.index import Matched, Selection, Statistics, build, match, operators
+from auroral.eddy.filters import (
+    arms,
+    domains,
+    filtering,
+    grouped,
+    index,
+    residue,
+    selectivity,
+    tally,
+)
+from auroral.eddy.filters.index import Matched, Selection, Statistics, build, match, operators
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.routing import Visit
+from auroral.eddy.routes.routing import Visit
+from auroral.eddy.vectors.evaluation import Columns
 from auroral.network.types import Type
 
 from .index_model import (

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auroral.continuous.aggregate_reading import read_shared_aggregate
-from auroral.eddy import pane_closing
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.panes import AggregateGroup, step
+from auroral.eddy.panes import closing
+from auroral.eddy.panes.step import AggregateGroup, step
 from auroral.kernels.kernel import Context
 from auroral.network.types import Schema
 from auroral.progress.lowwater import LowWater
@@ -175,7 +175,7 @@ def test_however_few_are_merged_at_a_time(monkeypatch: pytest.MonkeyPatch) -> No
     ]
     mark = LowWater.of([(at, at // 2) for at in range(60)])
     usual = shared(rows, queries, mark, [20, 61], 60)
-    monkeypatch.setattr(pane_closing, "_PAIRS", 3)
+    monkeypatch.setattr(closing, "_PAIRS", 3)
     assert shared(rows, queries, mark, [20, 61], 60) == usual
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auroral.continuous.aggregate_reading import ReadAggregate, read_shared_aggregate
-from auroral.eddy.evaluation import Columns
-from auroral.eddy.index import Selection, Statistics, build, match
+from auroral.eddy.filters.index import Selection, Statistics, build, match
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.panes import AggregateGroup, step
+from auroral.eddy.panes.step import AggregateGroup, step
+from auroral.eddy.vectors.evaluation import Columns
 from auroral.kernels.kernel import Context
 from auroral.network.network import Network
 from auroral.network.types import Schema

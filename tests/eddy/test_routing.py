@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auroral.eddy.backpressure import speeds
-from auroral.eddy.lottery import capped, ranked, winners
-from auroral.eddy.routing import POLICIES, Operator, Router, Visit, returning
-from auroral.eddy.tickets import Tally
+from auroral.eddy.routes.backpressure import speeds
+from auroral.eddy.routes.lottery import capped, ranked, winners
+from auroral.eddy.routes.routing import POLICIES, Operator, Router, Visit, returning
+from auroral.eddy.routes.tickets import Tally
 from auroral.errors import UsageError
 
 Query = dict[str, float]

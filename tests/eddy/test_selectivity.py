@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from auroral.continuous.template import Op
-from auroral.eddy.selections import constants_of
-from auroral.eddy.selectivity import Sample, may_pay, pays
+from auroral.eddy.filters.selections import constants_of
+from auroral.eddy.filters.selectivity import Sample, may_pay, pays
 
 VALUES = pa.array([*range(100), None])
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auroral.continuous.template import JoinShape
-from auroral.eddy import stem_probe
-from auroral.eddy.stems import Arrived, JoinGroup, step_stems
+from auroral.eddy.stems import probe
+from auroral.eddy.stems.step import Arrived, JoinGroup, step_stems
 from auroral.kernels.kernel import Appended, Context
 from auroral.progress.lowwater import LowWater
 
@@ -281,7 +281,7 @@ def test_many_candidates_are_looked_at_in_pieces(monkeypatch: pytest.MonkeyPatch
         for start, arc in enumerate("AB")
     }
     expected = Model([query], rows).results()
-    monkeypatch.setattr(stem_probe, "_AT_ONCE", 3)
+    monkeypatch.setattr(probe, "_AT_ONCE", 3)
     assert run([query], rows, dict.fromkeys("AB", TYPES), [17, 30]).results == expected
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.stem_lineage import aligned, encoding, in_words, masked, stacked
+from auroral.eddy.stems.lineages import aligned, encoding, in_words, masked, stacked
 
 from .stem_driving import encoded
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from auroral import Network, Order, Punctuated
 from auroral.continuous.template import JoinShape
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.stems import Arrived, JoinGroup, StemStep, step_stems
+from auroral.eddy.stems.step import Arrived, JoinGroup, StemStep, step_stems
 from auroral.kernels.join import JoinKernel
 from auroral.kernels.kernel import Appended, Context, Emitted
 from auroral.progress.lowwater import LowWater

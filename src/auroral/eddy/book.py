@@ -15,10 +15,10 @@ import numpy as np
 from auroral.continuous.aggregate_reading import ReadAggregate
 from auroral.continuous.template import Attribute, Item, Template
 from auroral.eddy.entry import SELECT, Entry, Ids, fields_of, group_name, log_of
-from auroral.eddy.index import Selection
-from auroral.eddy.panes import AggregateGroup
+from auroral.eddy.filters.index import Selection
+from auroral.eddy.panes.step import AggregateGroup
 from auroral.eddy.parts import Parts
-from auroral.eddy.stems import JoinGroup
+from auroral.eddy.stems.step import JoinGroup
 from auroral.eddy.version import Version
 
 Alike = tuple[Template, bool]

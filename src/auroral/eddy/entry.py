@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from auroral.continuous.aggregate_reading import ReadAggregate
 from auroral.continuous.template import Atom, Attribute, Clause, Template
-from auroral.eddy.index import Selection
+from auroral.eddy.filters.index import Selection
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema, Type
 

@@ -17,16 +17,16 @@ import pyarrow as pa
 from auroral.continuous.functions import PythonFunction
 from auroral.continuous.template import Attribute, JoinShape
 from auroral.eddy.entry import COUNT, SELECT, Ids, log_of, place
-from auroral.eddy.evaluation import Columns
-from auroral.eddy.index import Matched, match
+from auroral.eddy.filters.index import Matched, match
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.panes import AggregateGroup
-from auroral.eddy.panes import step as step_panes
+from auroral.eddy.panes.step import AggregateGroup
+from auroral.eddy.panes.step import step as step_panes
 from auroral.eddy.parts import Snapshot, load_parts
 from auroral.eddy.report import Report
-from auroral.eddy.routing import Visit
-from auroral.eddy.stem_lineage import aligned, encoding
-from auroral.eddy.stems import Arrived, step_stems
+from auroral.eddy.routes.routing import Visit
+from auroral.eddy.stems.lineages import aligned, encoding
+from auroral.eddy.stems.step import Arrived, step_stems
+from auroral.eddy.vectors.evaluation import Columns
 from auroral.eddy.version import Version
 from auroral.kernels.grouping import buckets_of
 from auroral.kernels.kernel import Context, Emitted

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from auroral.eddy.entry import fields_of, is_group
-from auroral.eddy.index import Part, Selection, Statistics, build, operators
-from auroral.eddy.routing import Operator
-from auroral.eddy.selections import merged
+from auroral.eddy.filters.index import Part, Selection, Statistics, build, operators
+from auroral.eddy.filters.selections import merged
+from auroral.eddy.routes.routing import Operator
 
 Ids = npt.NDArray[np.int32]
 _GROWTH = 4

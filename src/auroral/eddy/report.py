@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from auroral.eddy.routing import Visit
-from auroral.eddy.tally import Counts
+from auroral.eddy.filters.tally import Counts
+from auroral.eddy.routes.routing import Visit
 
 
 @dataclass

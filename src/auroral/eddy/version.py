@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from auroral.continuous.template import Attribute
-from auroral.eddy.panes import AggregateGroup
+from auroral.eddy.panes.step import AggregateGroup
 from auroral.eddy.parts import Snapshot
-from auroral.eddy.stems import JoinGroup
+from auroral.eddy.stems.step import JoinGroup
 
 Ids = npt.NDArray[np.int32]
 

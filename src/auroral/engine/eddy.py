@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from auroral.eddy.index import CHUNK
+from auroral.eddy.filters.index import CHUNK
 from auroral.eddy.kernel import EddyKernel, Turn
 from auroral.eddy.report import Report
-from auroral.eddy.routing import Router
+from auroral.eddy.routes.routing import Router
 from auroral.eddy.version import Version
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.queries import Queries

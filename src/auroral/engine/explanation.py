@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from auroral.eddy.book import Book
-from auroral.eddy.routing import Operator
+from auroral.eddy.routes.routing import Operator
 from auroral.engine.assembly import running, stateful_runner
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.queries import eddy_name

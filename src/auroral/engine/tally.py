@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from auroral.eddy.filters.tally import Counts
 from auroral.eddy.report import Report
-from auroral.eddy.tally import Counts
 from auroral.storage import Change, Store
 
 _FOLD_EVERY = 64

@@ -1,0 +1,1 @@
+"""Grouped filters and access predicates: which queries a tuple satisfies."""

@@ -1,0 +1,251 @@
+"""The predicate index of an arc: which queries each tuple satisfies.
+
+Queries that many tuples satisfy are bits of grouped filters, selective ones are filed under an
+access predicate; statistics decide which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from auroral.continuous.template import Attribute
+from auroral.eddy import positional
+from auroral.eddy.bitmap import Block, Ids, Pairs, distinct, mask_of
+from auroral.eddy.filters import grouped
+from auroral.eddy.filters.access import Access
+from auroral.eddy.filters.filing import filed, plan
+from auroral.eddy.filters.filtering import Passage, Words
+from auroral.eddy.filters.keys import Mask
+from auroral.eddy.filters.portion import Portion, Reader
+from auroral.eddy.filters.selections import Disjunction, Selection, Statistics, disjunctions, merged
+from auroral.eddy.filters.tally import Counts, Errors, Tally, add_visits
+from auroral.eddy.lineage import Lineage
+from auroral.eddy.routes.routing import Operator, Visit
+from auroral.eddy.vectors.evaluation import Columns
+
+__all__ = ["CHUNK", "Matched", "Part", "Selection", "Statistics", "build", "match", "operators"]
+
+CHUNK = 16_384
+"""So many tuples take the same way."""
+_SAMPLE = 500
+_CACHED = 1 << 23
+
+
+@dataclass(frozen=True)
+class Part:
+    """Compiled queries; read-only."""
+
+    kinds: tuple[str, ...]
+    blocks: tuple[grouped.Block, ...]
+    accesses: tuple[Access, ...]
+    attributes: Mapping[str, Attribute]
+    """By text those that tuples are sent to."""
+    predicates: Mapping[str, int]
+    """By attribute's text how many there are."""
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What a batch of tuples satisfies."""
+
+    lineages: dict[str, Lineage]
+    """By kind, but for those that are only counted."""
+    counts: dict[str, Counts]
+    """By kind that is only counted, queries and how many tuples satisfy them."""
+    visits: dict[str, Visit]
+    """By operator."""
+    errors: Errors
+    sample: dict[str, pa.Array]
+    """Of each attribute some values, evenly spread over the batch."""
+
+
+def build(selections: Sequence[Selection], statistics: Statistics) -> Part:
+    """Compile queries."""
+    dense: list[tuple[Selection, tuple[Disjunction, ...]]] = []
+    accesses: list[Access] = []
+    predicates: dict[str, int] = {}
+    attributes: dict[str, Attribute] = {}
+    for selection in merged(selections):
+        clauses = disjunctions(selection)
+        for test in (test for clause in clauses if not clause.in_pairs for test in clause.tests):
+            text = test.atom.attribute.text
+            attributes[text] = test.atom.attribute
+            predicates[text] = predicates.get(text, 0) + len(selection.ids)
+        how, selective = plan(selection, clauses, statistics)
+        if how is not None and selective.any():
+            chosen = selection.take(np.flatnonzero(selective))
+            accesses.append(filed(chosen, clauses, how))
+            selection = selection.take(np.flatnonzero(~selective))
+        if len(selection.ids):
+            dense.append((selection, clauses))
+    kinds = tuple(sorted({selection.kind for selection in selections}))
+    return Part(kinds, grouped.blocks(dense), tuple(accesses), attributes, predicates)
+
+
+def operators(parts: Sequence[Part]) -> tuple[Operator, ...]:
+    """What tuples are sent to; those that cost little come first."""
+    predicates: dict[str, int] = {}
+    costly: dict[str, bool] = {}
+    for part in parts:
+        for text, count in part.predicates.items():
+            predicates[text] = predicates.get(text, 0) + count
+            costly[text] = part.attributes[text].costly
+    found = [Operator(text, count, costly[text]) for text, count in predicates.items()]
+    return tuple(sorted(found, key=lambda o: (o.costly, o.name)))
+
+
+def match(
+    parts: Sequence[Part],
+    removed: Mapping[str, Ids],
+    tuples: Columns,
+    orders: Sequence[Sequence[str]] = (),
+    *,
+    own: Mapping[str, Mask] | None = None,
+    counted: Collection[str] = (),
+) -> Matched:
+    """Find the queries each tuple satisfies; `orders` has an order of operators per chunk.
+
+    Orders repeat if there are fewer than chunks, and what they do not name comes last. `own` are
+    by kind the tuples that are looked at, if not all; of `counted` kinds there is no lineage.
+    """
+    work = _Work(parts, removed, tuples.rows, own or {}, counted)
+    reader = Reader(tuples)
+    names = [operator.name for operator in operators(parts)]
+    for number, start in enumerate(range(0, tuples.rows, CHUNK)):
+        order = list(orders[number % len(orders)]) if orders else []
+        order = [name for name in dict.fromkeys((*order, *names)) if name in names]
+        work.chunk(Portion(reader, start, min(start + CHUNK, tuples.rows)), order)
+    kinds = dict.fromkeys(kind for part in parts for kind in part.kinds)
+    return Matched(
+        {kind: work.lineage(kind) for kind in kinds if kind not in counted},
+        {kind: work.counts(kind) for kind in kinds if kind in counted},
+        work.visits,
+        work.errors,
+        _sample(parts, tuples),
+    )
+
+
+class _Bits:
+    """The lineage of a block of queries as chunks come; or only counts of it."""
+
+    def __init__(self, block: grouped.Block, removed: Ids | None, rows: int, counted: bool):
+        self.block = block
+        self.live = block.every
+        """The queries that were not removed."""
+        if removed is not None:
+            self.live = mask_of(~np.isin(block.ids, removed), len(self.live))
+        width = len(self.live)
+        if counted:
+            # Counts are taken whenever so much has come as the cache holds.
+            rows = min(rows, max(1, _CACHED // (CHUNK * width * 8)) * CHUNK)
+        self.words = np.empty((rows, width), np.uint64)
+        self._counts = np.zeros(width * 64, np.int64) if counted else None
+        self._filled = 0
+
+    def next(self, rows: int) -> Words:
+        """Where the lineage of the next tuples goes."""
+        if self._filled + rows > len(self.words):
+            self._count()
+        self._filled += rows
+        return self.words[self._filled - rows : self._filled]
+
+    def _count(self) -> None:
+        assert self._counts is not None
+        self._counts += positional.counts(self.words[: self._filled])
+        self._filled = 0
+
+    def counts(self) -> Counts:
+        """Queries and how many tuples satisfy them."""
+        self._count()
+        assert self._counts is not None
+        return self.block.ids, self._counts[: len(self.block.ids)]
+
+
+class _Work:
+    """The lineages of a batch as they are found."""
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        removed: Mapping[str, Ids],
+        rows: int,
+        own: Mapping[str, Mask],
+        counted: Collection[str],
+    ):
+        self._parts = parts
+        self._removed = {kind: distinct(ids).astype(np.int32) for kind, ids in removed.items()}
+        self._rows = rows
+        self._own = {kind: mask for kind, mask in own.items() if not mask.all()}
+        self._blocks = [
+            _Bits(block, self._removed.get(block.kind), rows, block.kind in counted)
+            for part in parts
+            for block in part.blocks
+        ]
+        self._pairs: dict[str, list[Pairs]] = {}
+        self._seconds: dict[str, float] = {}
+        self.visits: dict[str, Visit] = {}
+        self.errors: Errors = {}
+
+    def chunk(self, portion: Portion, order: Sequence[str]) -> None:
+        """Take the tuples of a chunk through all operators."""
+        tally = Tally(portion.rows, order, self._seconds)
+        own = {kind: mask[portion.slice] for kind, mask in self._own.items()}
+        for bits in self._blocks:
+            out = bits.next(portion.rows)
+            mine = own.get(bits.block.kind)
+            Passage(bits.block, portion, tally, bits.live, out, mine).run(self.errors)
+        for part in self._parts:
+            for access in part.accesses:
+                found = access.run(
+                    portion,
+                    tally,
+                    self._removed.get(access.kind),
+                    own.get(access.kind),
+                    self.errors,
+                )
+                pairs = self._pairs.setdefault(access.kind, [])
+                pairs += [each + (portion.start << 32) for each in found]
+        add_visits(self.visits, tally.visits(), self._seconds)
+
+    def lineage(self, kind: str) -> Lineage:
+        """The queries of a kind that tuples satisfy."""
+        blocks = tuple(
+            Block.of_words(bits.block.ids, bits.words)
+            for bits in self._blocks
+            if bits.block.kind == kind
+        )
+        filed = self._filed(kind)
+        return Lineage(self._rows, blocks, filed.offsets, filed.ids)
+
+    def counts(self, kind: str) -> Counts:
+        """How many tuples satisfy each query of a kind that some tuple satisfies."""
+        made = [bits.counts() for bits in self._blocks if bits.block.kind == kind]
+        made.append(self._filed(kind).counts())
+        ids = np.concatenate([ids for ids, _ in made])
+        counts = np.concatenate([counts for _, counts in made])
+        used = np.flatnonzero(counts)
+        return ids[used], counts[used]
+
+    def _filed(self, kind: str) -> Lineage:
+        """The same of queries filed under access predicates alone."""
+        pairs = np.concatenate([np.empty(0, np.int64), *self._pairs.get(kind, ())])
+        ids = (pairs & 0x7FFFFFFF).astype(np.int32)
+        return Lineage.from_pairs(self._rows, pairs >> 32, ids)
+
+
+def _sample(parts: Sequence[Part], tuples: Columns) -> dict[str, pa.Array]:
+    count = min(_SAMPLE, tuples.rows)
+    rows = np.linspace(0, max(tuples.rows - 1, 0), count).astype(np.int64)
+    found: dict[str, pa.Array] = {}
+    for text, attribute in ((t, a) for part in parts for t, a in part.attributes.items()):
+        if text in found or attribute.costly:
+            continue
+        if attribute.field is not None:
+            found[text] = tuples.column(attribute.field).take(pa.array(rows))
+        else:
+            found[text] = tuples.evaluate(attribute, rows).values
+    return found

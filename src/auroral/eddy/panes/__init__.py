@@ -1,0 +1,1 @@
+"""Shared partial aggregates of windowed queries."""

@@ -1,0 +1,1 @@
+"""In which order tuples visit the filters, decided on the driver."""

@@ -1,0 +1,220 @@
+"""Routing policies of the eddy: in which order tuples visit its operators (pure) [paper 5 §4].
+
+Orders change what work is done, never the results.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeVar
+
+from auroral.eddy.routes.backpressure import speeds
+from auroral.eddy.routes.lottery import capped, ranked, winners
+from auroral.eddy.routes.tickets import Account, Tally, kept
+from auroral.errors import UsageError, closest, known
+
+POLICIES = ("tickets", "random", "fixed", "optimal")
+EXPLORED = 0.005
+"""The part of the chunks in which any operator may be first, whatever its tickets."""
+
+Query = TypeVar("Query", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What tuples are routed to: a grouped filter, a Python predicate, a SteM."""
+
+    name: str
+    """The text of its attribute."""
+    predicates: int
+    """How many predicates of queries it applies."""
+    costly: bool = False
+    """Whether it calls a Python function."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What an operator did with the tuples of a train.
+
+    A tuple is *returned* if one of the queries that `returning` gives for the operator may still
+    be satisfied after the visit; otherwise the operator has taken it out of the eddy.
+    """
+
+    routed: int
+    """Tuples sent to it: some query they may still satisfy has a predicate here."""
+    returned: int
+    seconds: float
+
+
+def returning(
+    order: Sequence[str], serves: Mapping[str, Collection[Query]]
+) -> dict[str, frozenset[Query]]:
+    """The queries of which one must be left after a visit for the tuple to count as returned.
+
+    `serves` has for each operator the queries (or templates) with a predicate there. A query
+    with nothing more to visit is output, and an operator can only spare a tuple the visits that
+    its own queries need; so what counts are the queries of this operator and of those after it
+    with which it has a query in common. For one query this is the textbook's rule: whoever
+    rejects the tuple has consumed it.
+
+    >>> both = {"a": {1, 2}, "b": {2}, "c": {3}}
+    >>> {name: sorted(queries) for name, queries in returning("abc", both).items()}
+    {'a': [1, 2], 'b': [2], 'c': [3]}
+    >>> {name: sorted(queries) for name, queries in returning("cba", both).items()}
+    {'c': [3], 'b': [1, 2], 'a': [1, 2]}
+    """
+    sets = {name: frozenset(serves[name]) for name in order}
+    return {
+        name: sets[name].union(
+            *(sets[later] for later in order[place + 1 :] if sets[later] & sets[name])
+        )
+        for place, name in enumerate(order)
+    }
+
+
+class Router:
+    """Decides for every chunk of a train the order of operators, and learns what came of it.
+
+    - `tickets`: a lottery by what operators earned (`Account`), held back by their slowness
+      (`speeds`);
+    - `random`: any order; `fixed`: the order in which operators were given;
+    - `optimal`: most selective first by pass rates that are `know`n, as nobody can know them
+      beforehand: hypothetical, for comparison. What is not known is taken as it was lately.
+    """
+
+    def __init__(self, policy: str, seed: int = 0):
+        if policy not in POLICIES:
+            message = f"there is no routing policy {policy!r}; {known(POLICIES)}"
+            raise UsageError("UNKNOWN_ROUTING", message, hint=closest(policy, POLICIES))
+        self.policy = policy
+        self._random = Random(seed)
+        self._operators: dict[str, Operator] = {}
+        self._accounts: dict[str, Account] = {}
+        self._rates: dict[str, float] = {}
+        self._first: Counter[str] = Counter()
+        """How often each operator is first in the train under way."""
+        self._tuples = 0
+        self._trains = 0
+        self._recent_tuples = 0.0
+        self._visits = 0
+        self._recent_visits = 0.0
+
+    def have(self, operators: Sequence[Operator]) -> None:
+        """Queries have come or gone: these are the operators from the next train on.
+
+        A new operator starts with as many tickets as the others have on average.
+        """
+        old = {o.name: self._accounts[o.name] for o in operators if o.name in self._accounts}
+        for operator in operators:
+            if operator.name in old:
+                old[operator.name].apply(operator.predicates)
+        tickets = sum(a.tickets for a in old.values()) / max(len(old), 1)
+        exposure = sum(a.exposure for a in old.values()) / max(len(old), 1)
+        self._operators = {operator.name: operator for operator in operators}
+        self._accounts = {
+            name: old.get(name)
+            or Account(operator.predicates, max(tickets, 1.0), max(exposure, 1.0))
+            for name, operator in self._operators.items()
+        }
+
+    def know(self, rates: Mapping[str, float]) -> None:
+        """Tell `optimal` which part of all tuples each operator lets pass."""
+        self._rates = dict(rates)
+
+    def orders(self, chunks: int) -> list[tuple[str, ...]]:
+        """Give for each chunk of the next train the order of operators."""
+        names = list(self._operators)
+        if self.policy == "tickets" and names:
+            orders = self._lottery(chunks)
+        elif self.policy == "random":
+            orders = [tuple(self._random.sample(names, len(names))) for _ in range(chunks)]
+        elif self.policy == "optimal":
+            orders = [tuple(sorted(names, key=self._rate))] * chunks
+        else:
+            orders = [tuple(names)] * chunks
+        self._first = Counter(order[0] for order in orders if order)
+        return orders
+
+    def _lottery(self, chunks: int) -> list[tuple[str, ...]]:
+        """Draw for each chunk who is first, evenly and up to its speed; then the others."""
+        speed = speeds({name: account.recent for name, account in self._accounts.items()})
+        weights = {name: account.weight(speed[name]) for name, account in self._accounts.items()}
+        drawn = capped(weights, speed)
+        fair = sum(speed.values())
+        first = {
+            name: (1 - EXPLORED) * chance + EXPLORED * speed[name] / fair
+            for name, chance in drawn.items()
+        }
+        return [
+            (name, *ranked({o: w for o, w in weights.items() if o != name}, self._random))
+            for name in winners(first, chunks, self._random)
+        ]
+
+    def _rate(self, name: str) -> float:
+        lately = self._accounts[name].recent.pass_rate
+        return self._rates.get(name, 1.0 if lately is None else lately)
+
+    def learn(self, tuples: int, visits: Mapping[str, Visit]) -> None:
+        """Take note of a train of `tuples`: what each operator did. Unknown ones have gone."""
+        keep = kept(tuples)
+        chunks = sum(self._first.values())
+        for name, account in self._accounts.items():
+            visit = visits.get(name, Visit(0, 0, 0.0))
+            tally = Tally(
+                visit.routed, visit.returned, visit.seconds, self._first[name], float(chunks)
+            )
+            account.earn(tally, keep)
+        sent = sum(visit.routed for visit in visits.values())
+        self._trains += 1
+        self._tuples += tuples
+        self._visits += sent
+        self._recent_tuples = keep * self._recent_tuples + tuples
+        self._recent_visits = keep * self._recent_visits + sent
+        self._first = Counter()
+
+    def shares(self) -> dict[str, float]:
+        """The fraction of all tickets that each operator holds."""
+        total = sum(account.tickets for account in self._accounts.values())
+        return {name: account.tickets / total for name, account in self._accounts.items()}
+
+    def statistics(self) -> dict[str, Any]:
+        """What users see: since the start, and of recent trains (older ones fade) alone."""
+        shares = self.shares()
+        return {
+            "policy": self.policy,
+            "trains": self._trains,
+            "tuples": self._tuples,
+            "filters_per_tuple": _ratio(self._visits, self._tuples),
+            "filters": {
+                name: {
+                    "predicates": account.predicates,
+                    "costly": self._operators[name].costly,
+                    "share": shares[name],
+                    **_shown(account.total),
+                }
+                for name, account in self._accounts.items()
+            },
+            "recent": {
+                "tuples": round(self._recent_tuples),
+                "filters_per_tuple": _ratio(self._recent_visits, self._recent_tuples),
+                "filters": {name: _shown(a.recent) for name, a in self._accounts.items()},
+            },
+        }
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _shown(tally: Tally) -> dict[str, Any]:
+    cost = tally.seconds_per_tuple
+    return {
+        "routed": round(tally.routed),
+        "returned": round(tally.returned),
+        "pass_rate": tally.pass_rate,
+        "us_per_tuple": None if cost is None else cost * 1e6,
+        "first": round(tally.first),
+    }

@@ -1,0 +1,1 @@
+"""Shared join state: one per source, with the lineage of its tuples."""

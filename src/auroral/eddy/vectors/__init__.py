@@ -1,0 +1,1 @@
+"""Expressions over batches of tuples, as Spark SQL evaluates them."""

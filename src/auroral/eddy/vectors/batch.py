@@ -1,0 +1,87 @@
+"""The tuples an expression is computed for, and where its computation failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from auroral.continuous.functions import PythonFunction
+from auroral.eddy.vectors.vector import Bools, Vector, from_arrow
+from auroral.network.types import Type
+
+Indices = npt.NDArray[np.int64]
+
+
+class Failures:
+    """Which tuples failed, and why the first did."""
+
+    def __init__(self, rows: int):
+        self.rows = rows
+        self.mask: Bools | None = None
+        self.reason: str | None = None
+
+    def add(self, at: Indices, error: Exception) -> None:
+        if self.mask is None:
+            self.mask = np.zeros(self.rows, bool)
+        self.mask[at] = True
+        self.reason = self.reason or described(error)
+
+
+def described(error: Exception) -> str:
+    """An exception in one line."""
+    lines = str(error).splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}" if lines[0] else type(error).__name__
+
+
+@dataclass
+class Batch:
+    """Some tuples; `at` are their places among all those an expression is computed for."""
+
+    read: Callable[[str], tuple[pa.Array, Type]]
+    rows: int
+    functions: Mapping[str, PythonFunction]
+    failures: Failures
+    at: Indices | None = None
+    read_vectors: dict[str, Vector] = field(default_factory=dict)
+
+    def vector(self, name: str) -> Vector:
+        """A field's values, one for each tuple."""
+        if name not in self.read_vectors:
+            self.read_vectors[name] = from_arrow(*self.read(name))
+        return self.read_vectors[name]
+
+    def take(self, at: Indices) -> Batch:
+        """Only the tuples at these places."""
+        if len(at) == self.rows:
+            return self
+
+        def read(name: str) -> tuple[pa.Array, Type]:
+            array, type = self.read(name)
+            return array.take(pa.array(at)), type
+
+        own = at if self.at is None else self.at[at]
+        return Batch(read, len(at), self.functions, self.failures, own)
+
+    def fail(self, row: int, error: Exception) -> None:
+        """Say that a tuple cannot be computed."""
+        at = row if self.at is None else self.at[row]
+        self.failures.add(np.array([at]), error)
+
+    def each(self, compute: Callable[..., Any], *values: list[Any]) -> list[Any]:
+        """What a function gives for each tuple; NULL where it fails."""
+        try:
+            return list(map(compute, *values))
+        except Exception:
+            found: list[Any] = []
+            for row, arguments in enumerate(zip(*values, strict=True)):
+                try:
+                    found.append(compute(*arguments))
+                except Exception as error:
+                    found.append(None)
+                    self.fail(row, error)
+            return found
