@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from auroral.errors import NetworkError, UsageError
+from auroral.errors import NetworkError, StateError, UsageError
+from auroral.storage import Change, Store
 
 if TYPE_CHECKING:
     from tests.conftest import MakeEngine
@@ -221,3 +222,32 @@ def test_a_function_that_fails_costs_its_query_that_tuple(
         assert (told["odds"]["errors"], told["odds"]["error"]) == (3, reason)
         assert (told["counted"]["matches"], told["counted"]["errors"]) == (10, 4)
         assert told["all"]["errors"] == 0
+
+
+def test_a_change_that_cannot_be_kept_stops_the_engine(
+    make_engine: MakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_store: Store, change: Change) -> None:
+        raise StateError("MANIFEST_FAILED", f"disk full, {len(change.queries)} queries")
+
+    def disturbed() -> None:
+        with make_engine(net, state=tmp_path / "state") as engine:
+            engine.enqueue("ticks", batch(0, 10))
+            engine.drain()
+            with monkeypatch.context() as patch:
+                patch.setattr(Store, "commit", full)
+                with pytest.raises(StateError, match="disk full"):
+                    engine.modify(add={"hot": "SELECT n FROM ticks WHERE price > 10"})
+            # What it has in memory is not what is kept: nothing more is done with it.
+            engine.enqueue("ticks", batch(10, 20))
+
+    net = ticks()
+    net.query("all", "SELECT n FROM ticks")
+    with pytest.raises(StateError, match="1 queries"):
+        disturbed()
+    with make_engine(net, state=tmp_path / "state") as engine:
+        engine.modify(add={"hot": "SELECT n FROM ticks WHERE price > 10"})
+        engine.enqueue("ticks", batch(10, 30))
+        engine.drain()
+        assert numbers(engine.dequeue("all")) == list(range(30))
+        assert numbers(engine.dequeue("hot")) == above(10, (10, 30))

@@ -57,18 +57,29 @@ class Book:
         for arc, selections in fresh.items():
             self.parts(arc).add(selections)
 
-    def remove(self, entry: Entry, members: Sequence[int] | None = None) -> None:
-        """Forget a query, or some members of a family (by number)."""
-        ids = entry.ids if members is None else entry.ids[list(members)]
-        for arc, selection in entry.selections():
-            self.parts(arc).remove(selection.kind, ids)
-        self._sizes[entry.arcs[0]] -= len(ids) - (len(entry.gone) if members is None else 0)
-        if members is None:
+    def remove(self, entries: Sequence[Entry]) -> None:
+        """Forget queries and families."""
+        for entry in entries:
             del self.entries[entry.name]
             self._special.pop(entry.name, None)
+            self._sizes[entry.arcs[0]] -= len(entry.ids) - len(entry.gone)
             if isinstance(entry.read, Template):
                 self._alike[entry.read, entry.kept] -= 1
-                self._alike += Counter()  # drops what has come to zero
+        self._alike += Counter()  # drops what has come to zero
+        self._forget([(entry, entry.ids) for entry in entries])
+
+    def remove_members(self, entry: Entry, members: Sequence[int]) -> None:
+        """Forget some members of a family, by number."""
+        self._sizes[entry.arcs[0]] -= len(members)
+        self._forget([(entry, entry.ids[list(members)])])
+
+    def _forget(self, queries: Sequence[tuple[Entry, Ids]]) -> None:
+        gone: dict[str, list[tuple[str, Ids]]] = {}
+        for entry, ids in queries:
+            for arc, selection in entry.selections():
+                gone.setdefault(arc, []).append((selection.kind, ids))
+        for arc, some in gone.items():
+            self.parts(arc).remove(some)
 
     def parts(self, arc: str) -> Parts:
         """The compiled predicates of an arc, or of a group's joined tuples."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from auroral.eddy.entry import fields_of, is_group
 from auroral.eddy.filters.index import Part, Selection, Statistics, build, operators
 from auroral.eddy.filters.selections import merged
 from auroral.eddy.routes.routing import Operator
+from auroral.storage.segment import disk_errors
 
 Ids = npt.NDArray[np.int32]
 _GROWTH = 4
@@ -42,7 +43,7 @@ class Compiled:
     informed: bool
     """Whether there were statistics when it was made."""
 
-    @property
+    @cached_property
     def queries(self) -> int:
         return sum(len(selection.ids) for selection in self.selections)
 
@@ -85,9 +86,10 @@ class Parts:
             size += last.queries
         self._compile(mine)
 
-    def remove(self, kind: str, ids: Ids) -> None:
-        """Forget queries; a part most of whose queries are gone is compiled anew."""
-        self._removed.setdefault(kind, set()).update(ids.tolist())
+    def remove(self, queries: Iterable[tuple[str, Ids]]) -> None:
+        """Forget queries, of some kinds; if most are gone, the others are compiled anew."""
+        for kind, ids in queries:
+            self._removed.setdefault(kind, set()).update(ids.tolist())
         gone = sum(map(len, self._removed.values()))
         if gone > sum(part.queries for part in self._parts) // 2:
             self._rebuild()
@@ -157,7 +159,8 @@ class Parts:
         part = build(live, self.statistics)
         self._number += 1
         path = self._directory / f"{self._name}.{self._number}"
-        path.write_bytes(pickle.dumps(part, protocol=5))
+        with disk_errors(path):
+            path.write_bytes(pickle.dumps(part, protocol=5))
         informed = bool(self.statistics.samples)
         self._parts.append(Compiled(str(path), part, tuple(live), informed))
 

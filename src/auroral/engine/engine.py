@@ -200,19 +200,20 @@ class Engine:
     ) -> None:
         wanted = self._queries.read(add, remove)
         wanted.declared = frozenset(add) if declared else frozenset()
-        if not self._queries.is_structural(wanted):
-            self._queries.apply(wanted, self._ingest.at_moment)
-            return
-        with self._loop.busy, self._ingest.at_moment() as moment:
-            # Boxes change between trains: everything that has arrived is processed first.
-            self._loop.settle(moment)
-            self._queries.apply(wanted, self._ingest.at_moment, renew=False)
-            forget_boxes(self._store, wanted.unboxed)
-            eddies = self._queries.connect(moment)
-            before = self._works.outputs
-            self._build(checked_network(self._settings, self._queries, eddies), moment)
-            self._works.outputs.take_over(before)
-            self._loop.rewire(self._works.stepper, self._works.outputs)
+        with self._loop.failing():
+            if not self._queries.is_structural(wanted):
+                self._queries.apply(wanted, self._ingest.at_moment)
+                return
+            with self._loop.busy, self._ingest.at_moment() as moment:
+                # Boxes change between trains: everything that has arrived is processed first.
+                self._loop.settle(moment)
+                self._queries.apply(wanted, self._ingest.at_moment, renew=False)
+                forget_boxes(self._store, wanted.unboxed)
+                eddies = self._queries.connect(moment)
+                before = self._works.outputs
+                self._build(checked_network(self._settings, self._queries, eddies), moment)
+                self._works.outputs.take_over(before)
+                self._loop.rewire(self._works.stepper, self._works.outputs)
 
     def matches(self, query: str | None = None) -> pa.Table:
         """How often each query matched, exactly once, and on how many tuples it failed."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from collections.abc import Iterator
 
 from auroral.engine.delivery import Outputs
 from auroral.engine.ingest import Ingest
@@ -148,16 +150,23 @@ class Loop:
         """Go on with other boxes; the caller holds `busy`."""
         self._stepper, self._outputs = stepper, outputs
 
+    @contextlib.contextmanager
+    def failing(self) -> Iterator[None]:
+        """After an error in here do nothing more: what is in memory may not be what is true."""
+        try:
+            yield
+        except Exception as error:
+            internal = RunError("INTERNAL", f"{type(error).__name__}: {error}")
+            self.failure = error if isinstance(error, AuroralError) else internal
+            self.wake()
+            raise
+
     # ── the threads ──
 
     def _guarded(self, target: object) -> None:
         assert callable(target)
-        try:
+        with contextlib.suppress(Exception), self.failing():
             target()
-        except AuroralError as error:
-            self.failure = error
-        except Exception as error:  # a thread must not die silently
-            self.failure = RunError("INTERNAL", f"{type(error).__name__}: {error}")
         self.wake()
 
     def _run(self) -> None:

@@ -23,6 +23,7 @@ from auroral.errors import UsageError, closest, known
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.storage import Change, QueryRow, Store
+from auroral.storage.segment import disk_errors
 
 EDDY = "eddy#"
 NEXT = "next_query"
@@ -174,15 +175,14 @@ class Queries:
         """Make the changes of one moment, or all up to it, again."""
         there = [entry for entry in entries if self.book.entries.get(entry.name) is entry]
         ended = [entry for entry in there if entry.until == moment]
-        for entry in ended:  # before others may have their names
-            self.book.remove(entry)
+        self.book.remove(ended)  # before others may have their names
         due = [e for e in entries if e.since <= moment if first or e.since == moment]
         self.book.add([entry for entry in due if entry.until > moment])
         touched = [*ended, *due]
         for entry in entries:
             left = [n for n, m in entry.gone.items() if (m <= moment if first else m == moment)]
             if left and self.book.entries.get(entry.name) is entry:
-                self.book.remove(entry, left)
+                self.book.remove_members(entry, left)
                 touched.append(entry)
         self._renew({arc for entry in touched for arc in entry.arcs}, moment, always=first)
 
@@ -241,10 +241,9 @@ class Queries:
         Eddies get new versions unless they are to be connected anew.
         """
         with self.lock:
-            for entry in wanted.removed:
-                self.book.remove(entry)
+            self.book.remove(wanted.removed)
             for name, members in wanted.members.items():
-                self.book.remove(self.book.entries[name], members)
+                self.book.remove_members(self.book.entries[name], members)
             for entry in wanted.entries:
                 entry.first, self._next = self._next, self._next + entry.count
             self.book.add(wanted.entries)
@@ -320,9 +319,10 @@ class Queries:
         self._directory.mkdir(exist_ok=True)
         path = self._directory / f"values-{entry.first}.arrow"
         table = entry.query.table(self._network.directory)
-        pyarrow.feather.write_feather(table, str(path), compression="zstd")
-        with path.open("rb+") as file:
-            os.fsync(file.fileno())
+        with disk_errors(path):
+            pyarrow.feather.write_feather(table, str(path), compression="zstd")
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
         return path.name
 
     # ── what is wanted ──

@@ -7,6 +7,7 @@ another and takes what Spark refuses (`a IS NULL = true`): it would not read wha
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from auroral.errors import NetworkError
 from auroral.network.types import Type
@@ -56,6 +57,12 @@ aliases=())
         raise NetworkError(
             "EMPTY_EXPRESSION", "expected an expression, found nothing", hint="write e.g. pos >= 30"
         )
+    return _parsed(text)
+
+
+@lru_cache(maxsize=8192)
+def _parsed(text: str) -> Node:
+    """Trees do not change, and queries have most of their parts in common."""
     return _Parser(text).whole()
 
 
