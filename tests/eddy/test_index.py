@@ -106,6 +106,7 @@ def _small(choice: int) -> Iterator[None]:
         patch.object(selectivity, "PAIR_NS", 0.0 if filed else 20.0),
         patch.object(index, "CHUNK", [16_384, 1, 3, 5][chunk]),
         patch.object(domains, "_TABLE", 1 << 16 if tables & 1 else -1),
+        patch.object(domains, "_ROOM", 4 if tables & 2 else -1),
         patch.object(domains, "_MAPPED", 1 << 14 if tables & 2 else 0),
         patch.object(grouped, "_DIRECT", 1 << 16 if tables & 4 else 0),
         patch.object(grouped, "_MANY", 2048 if tables & 1 else 64),

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from auroral.eddy.filters.tally import Counts
 from auroral.eddy.routes.routing import Visit
+
+_DENSE = 16
+"""Up to so many ids for each that is counted, sums are by place; sorting takes longer."""
 
 
 @dataclass
@@ -45,7 +47,7 @@ class Report:
     def document(self) -> dict[str, Any]:
         """As JSON can hold it."""
         return {
-            "matches": [[_packed(ids), _packed(counts)] for ids, counts in self.matches],
+            "matches": [[_text(half) for half in packed(counts)] for counts in self.matches],
             "errors": [[query, *error] for query, error in self.errors.items()],
             "late": list(self.late.items()),
             "visits": {
@@ -64,7 +66,7 @@ class Report:
     def add(self, document: Mapping[str, Any]) -> None:
         """Add what another task told."""
         for ids, counts in document["matches"]:
-            self.count((_unpacked(ids, np.int32), _unpacked(counts, np.int64)))
+            self.count(unpacked(base64.b64decode(ids), base64.b64decode(counts)))
         for query, tuples, reason in document["errors"]:
             self.fail(query, tuples, reason)
         for query, tuples in document["late"]:
@@ -86,10 +88,34 @@ class Report:
             return np.zeros(0, np.int32), np.zeros(0, np.int64)
         ids = np.concatenate([ids for ids, _ in self.matches])
         counts = np.concatenate([counts for _, counts in self.matches])
+        if ids.max(initial=-1) < _DENSE * len(ids):
+            total = np.zeros(int(ids.max()) + 1, np.int64)
+            np.add.at(total, ids, counts)
+            used = np.flatnonzero(total)
+            return used.astype(np.int32), total[used]
         once, place = np.unique(ids, return_inverse=True)
         summed = np.zeros(len(once), np.int64)
         np.add.at(summed, place, counts)
         return once, summed
+
+
+def packed(counts: Counts) -> tuple[bytes, bytes]:
+    """Queries and numbers as bytes; numbers in as few as the greatest needs.
+
+    >>> one = np.array([7], np.int32), np.array([300], np.int64)
+    >>> [len(half) for half in packed(one)], unpacked(*packed(one)) == one
+    ([4, 2], True)
+    """
+    ids, numbers = counts
+    smallest = np.min_scalar_type(int(numbers.max(initial=0)))
+    return ids.astype("<i4").tobytes(), numbers.astype(smallest.newbyteorder("<")).tobytes()
+
+
+def unpacked(ids: bytes, numbers: bytes) -> Counts:
+    """The same again."""
+    queries = np.frombuffer(ids, "<i4").astype(np.int32, copy=False)
+    width = len(numbers) // max(len(queries), 1) or 1
+    return queries, np.frombuffer(numbers, f"<u{width}").astype(np.int64)
 
 
 def added(one: Visit | None, other: Visit) -> Visit:
@@ -101,12 +127,8 @@ def added(one: Visit | None, other: Visit) -> Visit:
     )
 
 
-def _packed(numbers: npt.NDArray[Any]) -> str:
-    return base64.b64encode(np.ascontiguousarray(numbers).tobytes()).decode()
-
-
-def _unpacked(text: str, kind: Any) -> npt.NDArray[Any]:
-    return np.frombuffer(base64.b64decode(text), kind)
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def _serialised(values: pa.Array) -> str:
@@ -114,7 +136,7 @@ def _serialised(values: pa.Array) -> str:
     batch = pa.record_batch([values], names=["v"])
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    return base64.b64encode(sink.getvalue()).decode()
+    return _text(sink.getvalue())
 
 
 def _deserialised(text: str) -> pa.Array:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from auroral.eddy.filters.tally import Counts
-from auroral.eddy.report import Report
+from auroral.eddy.report import Report, packed, unpacked
 from auroral.storage import Change, Store
 
 _FOLD_EVERY = 64
@@ -24,7 +24,7 @@ class Tally:
         self._entered: list[Counts] = []
         self._kept = 0
         for ids, counts in store.manifest.tallies():
-            self._add((np.frombuffer(ids, np.int32), np.frombuffer(counts, np.int64)))
+            self._add(unpacked(ids, counts))
             self._kept += 1
         for (entity, query), value in store.counters.items():
             if entity == _ERRORS:
@@ -39,8 +39,7 @@ class Tally:
         if len(counts[0]):
             self._kept += 1
             change.tally_instead = self._kept > _FOLD_EVERY
-            ids, more = self._all(counts) if change.tally_instead else counts
-            change.tally = (ids.tobytes(), more.tobytes())
+            change.tally = packed(self._all(counts) if change.tally_instead else counts)
             self._kept = 1 if change.tally_instead else self._kept
         errors = {(_ERRORS, str(query)): n for query, (n, _) in report.errors.items()}
         late = {(_LATE, str(query)): n for query, n in report.late.items()}

@@ -21,8 +21,8 @@ from auroral.eddy.filters.keys import Keys, Rows, Scale
 
 _MAPPED = 1 << 14
 """So many codes can be known one by one."""
-_TABLE = 1 << 16
-"""Integers that lie closer together than this are looked up in a table."""
+_TABLE, _ROOM = 1 << 16, 4
+"""Integers that lie closer together than this, or that are so dense, are looked up in a table."""
 
 
 class Domain:
@@ -105,7 +105,7 @@ class Domain:
         if self.scale in ("bytes", "float") or self.numbers.dtype != np.int64 or not self.size:
             return 0, None
         low, high = int(self.numbers[0]) - 1, int(self.numbers[-1]) + 1
-        if high - low > _TABLE or low < -(1 << 62) or high > 1 << 62:
+        if high - low > max(_TABLE, _ROOM * self.size) or low < -(1 << 62) or high > 1 << 62:
             return 0, None
         return low, _searched(self.numbers, np.arange(low, high + 1))
 
