@@ -88,8 +88,9 @@ class Report:
             return np.zeros(0, np.int32), np.zeros(0, np.int64)
         ids = np.concatenate([ids for ids, _ in self.matches])
         counts = np.concatenate([counts for _, counts in self.matches])
-        if ids.max(initial=-1) < _DENSE * len(ids):
-            total = np.zeros(int(ids.max()) + 1, np.int64)
+        last = int(ids.max(initial=-1))
+        if last < _DENSE * len(ids):
+            total = np.zeros(last + 1, np.int64)
             np.add.at(total, ids, counts)
             used = np.flatnonzero(total)
             return used.astype(np.int32), total[used]
