@@ -189,6 +189,24 @@ def grouped_marks(
 
 
 @st.composite
+def orders(
+    draw: st.DrawFn, kinds: Sequence[pa.DataType], last: int, ended: int | None
+) -> tuple[list[int | None], list[bool], list[LowWater | GroupedLowWater]]:
+    """How inputs are ordered: slack of each, whether it is by groups, and its marks."""
+    slack: list[int | None] = [draw(st.sampled_from([None, None, 0, 1, 2])) for _ in kinds]
+    by = [draw(st.booleans()) for _ in kinds]
+    grouped = [each is None and draw(st.booleans()) for each in slack]
+    names = [(None,), ("a",), ("b",)]
+    found: list[LowWater | GroupedLowWater] = []
+    for kind, some in zip(kinds, grouped, strict=True):
+        if some:
+            found.append(draw(grouped_marks(kind, last, names, ended)))
+        else:
+            found.append(draw(marks(kind, last, ended)))
+    return slack, by, found
+
+
+@st.composite
 def cuts(draw: st.DrawFn, last: int) -> list[int]:
     """Where steps end; the last one ends before `last`."""
     some = draw(st.sets(st.integers(1, last), max_size=5))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auroral.kernels.join import JoinKernel
-from auroral.progress.lowwater import END, JointLowWater, LowWater
+from auroral.progress.lowwater import END, GroupedLowWater, JointLowWater, LowWater
 
 from . import driving
 from .driving import INF, KINDS, NAN, as_table, drive, plain
@@ -162,18 +162,7 @@ def test_within_a_band(data: st.DataObject) -> None:
     if left == pa.float64():
         lengths = [length / 2 for length in lengths]
     keyed = data.draw(st.booleans())
-    slack = [data.draw(st.sampled_from([None, None, 0, 1, 2])) for _ in kinds]
-    by = [data.draw(st.booleans()) for _ in kinds]
-    grouped = [each is None and data.draw(st.booleans()) for each in slack]
-    names = [(None,), ("a",), ("b",)]
-    marks = [
-        data.draw(
-            driving.grouped_marks(kind, last - 1, names, ended)
-            if some
-            else driving.marks(kind, last - 1, ended)
-        )
-        for kind, some in zip(kinds, grouped, strict=True)
-    ]
+    slack, by, marks = data.draw(driving.orders(kinds, last - 1, ended))
     box = JoinKernel(
         on=("f0", "f0"),
         by=tuple(("f1",) if b else () for b in by),  # type: ignore[arg-type]
@@ -185,7 +174,7 @@ def test_within_a_band(data: st.DataObject) -> None:
         fields=(("f3", "f0"), ("f3",)),
         types=(tuple(types(left).items()), tuple(types(right).items())),
         late=(True, True),
-        by_mark=tuple(("f1",) if g else () for g in grouped),  # type: ignore[arg-type]
+        by_mark=tuple(("f1",) if isinstance(m, GroupedLowWater) else () for m in marks),  # type: ignore[arg-type]
     )
     tables = [as_table(each, types(kind)) for each, kind in zip(rows, kinds, strict=True)]
     ran = drive(box, tables, marks, cuts, ended=ended, parquet=data.draw(st.booleans()))

@@ -14,7 +14,7 @@ from auroral.kernels.accumulators import CallSpec
 from auroral.kernels.kernel import Context
 from auroral.kernels.ordering import sortable
 from auroral.kernels.resample import ResampleKernel
-from auroral.progress.lowwater import END, LowWater
+from auroral.progress.lowwater import END, GroupedLowWater, LowWater
 
 from . import driving
 from .driving import KINDS, as_table, drive, plain
@@ -187,25 +187,14 @@ def test_as_one_at_a_time(data: st.DataObject) -> None:
     cuts = data.draw(driving.cuts(last))
     within: Any = data.draw(st.integers(0, 5))
     within = within / 2 if left == pa.float64() else within
-    slack = [data.draw(st.sampled_from([None, None, 0, 1, 2])) for _ in kinds]
-    by = [data.draw(st.booleans()) for _ in kinds]
-    grouped = [each is None and data.draw(st.booleans()) for each in slack]
-    names = [(None,), ("a",), ("b",)]
-    marks = [
-        data.draw(
-            driving.grouped_marks(kind, last - 1, names, ended)
-            if some
-            else driving.marks(kind, last - 1, ended)
-        )
-        for kind, some in zip(kinds, grouped, strict=True)
-    ]
+    slack, by, marks = data.draw(driving.orders(kinds, last - 1, ended))
     box = kernel(
         kinds[0], kinds[1], within,
         by=tuple(("f1",) if b else () for b in by),
         slack=tuple(slack),
         fields=(("f0",), ("f2",)),
         late=(True, True),
-        by_mark=tuple(("f1",) if g else () for g in grouped),
+        by_mark=tuple(("f1",) if isinstance(m, GroupedLowWater) else () for m in marks),
     )  # fmt: skip
     tables = [as_table(each, types(kind)) for each, kind in zip(rows, kinds, strict=True)]
     ran = drive(box, tables, marks, cuts, ended=ended, parquet=data.draw(st.booleans()))

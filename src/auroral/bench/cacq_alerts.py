@@ -5,9 +5,7 @@ Each system runs in a process of its own, so that what is in memory is its own.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from auroral.bench.cacq_data import fired, price_rules, range_rules, ticks
-from auroral.bench.cacq_lab import write_parts
+from auroral.bench.cacq_lab import answer_of, write_parts
 from auroral.bench.lab import Lab
 from auroral.bench.report import Report
 from auroral.errors import RunError
@@ -26,7 +24,6 @@ _RULES = 500_000
 _TRAIN = 500_000
 _TRAINS = 8
 _WARM = 3
-_LIMIT_S = 900
 _SYSTEMS = ("auroral", "broadcast", "shuffled", "sorted")
 
 
@@ -91,18 +88,4 @@ def run_system(lab: Lab, system: str) -> dict[str, Any]:
     paths = os.pathsep.join(
         [str(Path(__file__).parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     )
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=_LIMIT_S,
-            env=os.environ | {"PYTHONPATH": paths},
-        )
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        said = error.stderr if isinstance(error.stderr, str) else ""
-        reason = said.strip().splitlines()[-1] if said.strip() else str(error)
-        raise RunError("ALERTS_FAILED", f"{system} failed: {reason}") from error
-    told: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return told
+    return answer_of(system, command, os.environ | {"PYTHONPATH": paths}, lab.place)

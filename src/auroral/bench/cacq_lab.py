@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import auroral as au
+from auroral.errors import RunError
 
 _PROC = Path("/proc")
+_LIMIT_S = 900
 
 
 def feed(engine: au.Engine, stream: str, table: pa.Table) -> float:
@@ -30,6 +36,28 @@ def write_parts(table: pa.Table, place: Path, parts: int) -> list[str]:
     for part, path in enumerate(paths):
         pq.write_table(table.slice(part * rows, rows), path)
     return paths
+
+
+def answer_of(
+    system: str, command: Sequence[str], environment: Mapping[str, str], place: Path
+) -> dict[str, Any]:
+    """What a system says that runs in a process of its own: JSON, in its last line."""
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_LIMIT_S,
+            env=environment,
+            cwd=place,
+        )
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        said = error.stderr.strip() if isinstance(error.stderr, str) else ""
+        reason = said.splitlines()[-1] if said else str(error)
+        raise RunError("SYSTEM_FAILED", f"{system} failed: {reason}") from error
+    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return answer
 
 
 def memory_mb(root: int | None = None) -> dict[str, float]:

@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from auroral.bench.cacq_data import Conjunction, Queries
-from auroral.errors import RunError, UsageError
+from auroral.bench.cacq_lab import answer_of
+from auroral.errors import UsageError
 
 NOT_INSTALLED = "not installed"
-_LIMIT_S = 600
 
 
 @dataclass(frozen=True)
@@ -146,19 +146,4 @@ def _answer(peer: Peer, interpreter: Path, job: Path) -> dict[str, Any]:
     # Not our module path: a peer must find its own packages.
     inherited = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     command = [str(interpreter), str(peer.script), str(job)]
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=_LIMIT_S,
-            env=inherited | settings,
-            cwd=job.parent,
-        )
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        said = (error.stderr or "") if isinstance(error.stderr, str) else ""
-        reason = said.strip().splitlines()[-1] if said.strip() else str(error)
-        raise RunError("PEER_FAILED", f"{peer.name} failed: {reason}") from error
-    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return answer
+    return answer_of(peer.name, command, inherited | settings, job.parent)
