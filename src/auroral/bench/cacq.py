@@ -28,7 +28,15 @@ EXPERIMENTS: Experiments = {
 }
 CHARTS = (
     Chart("random.png", cacq_random.RANDOM, "queries", "tuples_per_s", bars=True),
-    Chart("hundred.png", cacq_hundred.HUNDRED, "way", "tuples_per_s", "system", bars=True),
+    Chart(
+        "hundred.png",
+        cacq_hundred.HUNDRED,
+        "way",
+        "tuples_per_s",
+        "system",
+        across=True,
+        log=True,
+    ),
     Chart("alerts.png", cacq_alerts.ALERTS, "system", "tuples_per_s", "results", bars=True),
     Chart("figure-9.png", cacq_routing.TABLE_3, "policy", "filters_per_tuple", bars=True),
     *(
@@ -41,8 +49,15 @@ CHARTS = (
         )
         for number in cacq_routing.WORKLOADS
     ),
-    Chart("figure-12.png", cacq_niagara.FIGURE_12, "queries", "update_ms", "system"),
-    Chart("figure-13.png", cacq_niagara.FIGURE_13, "articles_per_stock", "update_ms", "system"),
+    Chart("figure-12.png", cacq_niagara.FIGURE_12, "queries", "update_ms", "system", log=True),
+    Chart(
+        "figure-13.png",
+        cacq_niagara.FIGURE_13,
+        "articles_per_stock",
+        "update_ms",
+        "system",
+        log=True,
+    ),
 )
 
 

@@ -25,6 +25,10 @@ class Chart:
     y: str
     by: str | None = None
     bars: bool = False
+    across: bool = False
+    """Bars lie, each with its name beside it."""
+    log: bool = False
+    """The scale is of powers of ten."""
 
 
 def series(section: Section, chart: Chart) -> dict[str, tuple[list[Any], list[float]]]:
@@ -59,22 +63,30 @@ def _save(section: Section, chart: Chart, path: Path) -> Path:
     from matplotlib.figure import Figure
 
     # Not pyplot: nothing global is touched, and no display is needed.
-    figure = Figure(figsize=(6, 4), layout="constrained")
+    height = max(4.0, 1 + 0.25 * len(section.rows)) if chart.across else 4.0
+    figure = Figure(figsize=(9 if chart.across else 6, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     found = series(section, chart)
-    if chart.bars:
+    if chart.across:
+        _draw_across(axes, found)
+    elif chart.bars:
         _draw_bars(axes, found)
     else:
         for marker, (name, (xs, ys)) in zip(_MARKERS, found.items(), strict=False):
             axes.plot(xs, ys, marker=marker, label=name)
     axes.set_title(section.title, fontsize=10)
-    axes.set_xlabel(chart.x)
-    axes.set_ylabel(chart.y)
-    axes.set_ylim(bottom=0)
+    if chart.across:
+        axes.set_xlabel(chart.y)
+        axes.set_xscale("log" if chart.log else "linear")
+    else:
+        axes.set_xlabel(chart.x)
+        axes.set_ylabel(chart.y)
+        axes.set_yscale("log" if chart.log else "linear")
+        axes.set_ylim(bottom=None if chart.log else 0)
     axes.grid(visible=True, alpha=0.3)
     if len(found) > 1:
-        axes.legend()
+        figure.legend(loc="outside lower center", ncols=len(found))
     figure.savefig(path, dpi=120)
     return path
 
@@ -88,3 +100,17 @@ def _draw_bars(axes: Any, found: dict[str, tuple[list[Any], list[float]]]) -> No
         axes.bar(at, ys, width, label=name)
     shown = [f"{x:,}" if isinstance(x, int) else str(x) for x in places]
     axes.set_xticks(range(len(places)), shown)
+
+
+def _draw_across(axes: Any, found: dict[str, tuple[list[Any], list[float]]]) -> None:
+    """A bar for each value, from above; what was not measured is left out."""
+    names: list[str] = []
+    for name, (xs, ys) in found.items():
+        there = [(x, y) for x, y in zip(xs, ys, strict=True) if y]
+        at = range(len(names), len(names) + len(there))
+        bars = axes.barh(at, [y for _, y in there], label=name)
+        axes.bar_label(bars, [f"{y:,.0f}" for _, y in there], padding=3, fontsize=7)
+        names += [str(x) for x, _ in there]
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.invert_yaxis()
+    axes.margins(x=0.15)

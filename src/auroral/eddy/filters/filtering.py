@@ -113,8 +113,8 @@ class Passage:
                 at = np.flatnonzero(self._wanting(stop.here))
                 if not len(at):
                     return
-                if len(at) > (1 if stop.computed else _SPARSE) * len(self.state):
-                    at = None
+                most = len(self.state) - 1 if stop.computed else _SPARSE * len(self.state)
+                at = None if len(at) > most else at
         for each in stop.filters:
             self._apply(each, at)
 
