@@ -31,15 +31,9 @@ _LEVELS: tuple[dict[str, str], ...] = (
 )
 _LEVEL_OF = {text: at for at, names in enumerate(_LEVELS) for text in names}
 _NO_OPERAND = frozenset(
-    """
-    and or not in is between like ilike rlike regexp div then when as
-    """.split()  # noqa: SIM905
+    "and or not in is between like ilike rlike regexp div then when as".split()  # noqa: SIM905
 )
-_STATEMENTS = frozenset(
-    """
-    select with insert update delete create drop from values
-    """.split()  # noqa: SIM905
-)
+_STATEMENTS = frozenset("select with insert update delete create drop from values".split())  # noqa: SIM905
 _LITERAL_TYPES = ("date", "timestamp", "timestamp_ltz", "timestamp_ntz", "x")
 _UNIT_CALLS = ("date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff")
 _MAX_DEPTH = 100
