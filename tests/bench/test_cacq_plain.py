@@ -13,7 +13,7 @@ from auroral.bench.cacq_alerts_run import joined
 from auroral.bench.cacq_data import count_matches, random_queries
 from auroral.bench.cacq_lab import write_parts
 from auroral.bench.cacq_niagara import run_plan
-from auroral.bench.cacq_plans import pull_up, push_down, udf_pull_up
+from auroral.bench.cacq_plans import by_functions, pull_up, push_down
 from auroral.bench.cacq_spark import run_ways
 from auroral.bench.lab import Lab
 
@@ -36,7 +36,8 @@ def test_every_plan_has_the_same_results(spark: SparkSession, tmp_path: Path) ->
     updates = [(cacq_data.stocks(10, n), cacq_data.articles(10, n, 2)) for n in range(2)]
     expected = sum(cacq_data.count_joined(quotes, limits, 2) for quotes, _ in updates)
     lab = Lab(spark, True, tmp_path)
-    for plan in (pull_up, push_down(3), udf_pull_up(limits, 0, 1)):
+    slow = by_functions(limits, 0, 1)
+    for plan in (pull_up(), push_down(3), pull_up(slow), push_down(3, slow)):
         assert run_plan(lab, plan, limits, updates, 0)[1] == expected
 
 

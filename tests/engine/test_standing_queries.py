@@ -139,6 +139,44 @@ def test_members_come_and_go(make_engine: MakeEngine) -> None:
         assert engine.list_entities()["queries"] == []
 
 
+def test_many_members_of_a_large_family_come_and_go(
+    make_engine: MakeEngine, tmp_path: Path
+) -> None:
+    """Added one by one and by the thousand, with keys of another type; removed in one call."""
+    net = ticks()
+    many = [{"rule": rule, "sym": "ABC"[rule % 3], "limit": 18.5} for rule in range(3_000)]
+    net.family("alerts", ALERTS, many, "rule")
+    late: list[dict[str, Any]] = [
+        {"rule": float(rule), "sym": "B", "limit": rule % 20} for rule in range(5_000, 5_040)
+    ]
+    going = [0, 17, 2_999, 5_001, 5_002]
+    rules = [
+        rule
+        for rule in [*many, *({**row, "rule": int(row["rule"])} for row in late)]
+        if rule["rule"] not in going
+    ]
+    with make_engine(net, state=tmp_path) as engine:
+        for row in late:
+            engine.modify(add={"alerts": [row]})
+        with pytest.raises(NetworkError, match=r"DUPLICATE_NAME.*has a member 2998"):
+            engine.modify(add={"alerts": [late[0] | {"rule": 2_998}]}, remove=["alerts[2999]"])
+        with pytest.raises(UsageError, match=r"UNKNOWN_QUERY.*alerts\[9\.0\]"):
+            engine.modify(remove=["alerts[9]", "alerts[9.0]"])
+        engine.modify(remove=[f"alerts[{rule}]" for rule in going])
+        engine.enqueue("ticks", batch(0, 30))
+        engine.drain()
+        found = engine.dequeue("alerts")
+        pairs = list(zip(found["rule"].to_pylist(), numbers(found), strict=True))
+        assert sorted(pairs) == sorted(alerts(rules, (0, 30)))
+    with make_engine(net, state=tmp_path) as engine:
+        engine.enqueue("ticks", batch(30, 60))
+        engine.drain()
+        assert numbers(engine.dequeue("alerts[5003]")) == [
+            n for rule, n in alerts(rules, (30, 60)) if rule == 5_003
+        ]
+        assert engine.stats()["queries"]["alerts"]["members"] == len(rules)
+
+
 def test_counted_queries_keep_nothing(make_engine: MakeEngine) -> None:
     net = ticks()
     net.query("hits", "SELECT * FROM ticks WHERE price > 10", results="count")

@@ -10,7 +10,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from auroral.bench import cacq_alerts, cacq_hundred, cacq_niagara, cacq_random, cacq_routing
+from auroral.bench import (
+    cacq_alerts,
+    cacq_changes,
+    cacq_hundred,
+    cacq_niagara,
+    cacq_random,
+    cacq_routing,
+)
 from auroral.bench.lab import Experiments, Lab, choose, run_experiments
 from auroral.bench.peers import require_interpreters
 from auroral.bench.plots import Chart, save_charts
@@ -21,6 +28,7 @@ EXPERIMENTS: Experiments = {
     "random": cacq_random.throughput,
     "hundred": cacq_hundred.hundred,
     "alerts": cacq_alerts.alerts,
+    "changes": cacq_changes.changes,
     "table3": cacq_routing.table_3,
     "table4": cacq_routing.table_4,
     "niagara": cacq_niagara.niagara,

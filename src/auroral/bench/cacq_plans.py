@@ -22,6 +22,8 @@ _SETTINGS = {
 }
 Plan = Callable[[DataFrame, DataFrame, DataFrame], DataFrame]
 """What queries give for an update: from stocks, articles and the table of constants."""
+Select = Callable[[DataFrame, DataFrame], DataFrame]
+"""Tuples with the number of a query, once for each that selects them; from these and constants."""
 
 
 def plan_session(spark: SparkSession) -> SparkSession:
@@ -38,16 +40,25 @@ def constants(session: SparkSession, limits: Sequence[float]) -> DataFrame:
     return session.createDataFrame(rows).coalesce(1).cache()
 
 
-def pull_up(quotes: DataFrame, news: DataFrame, queries: DataFrame) -> DataFrame:
-    """One join of everything, then all selections as a join with the constants."""
-    return quotes.join(F.broadcast(news), "symbol").join(F.broadcast(queries), F.expr("price > x"))
+def by_constants(tuples: DataFrame, queries: DataFrame) -> DataFrame:
+    """All selections as a join with the constants."""
+    return tuples.join(F.broadcast(queries), F.expr("price > x"))
 
 
-def push_down(count: int) -> Plan:
-    """All selections as a join with the constants, split by query, and a join for each query."""
+def pull_up(select: Select = by_constants) -> Plan:
+    """One join of everything, then all selections."""
 
     def plan(quotes: DataFrame, news: DataFrame, queries: DataFrame) -> DataFrame:
-        selected = quotes.join(F.broadcast(queries), F.expr("price > x")).cache()
+        return select(quotes.join(F.broadcast(news), "symbol"), queries)
+
+    return plan
+
+
+def push_down(count: int, select: Select = by_constants) -> Plan:
+    """All selections, split by query, and a join for each query."""
+
+    def plan(quotes: DataFrame, news: DataFrame, queries: DataFrame) -> DataFrame:
+        selected = select(quotes, queries).cache()
         # The hash table over articles is shared: Spark broadcasts it once for all joins.
         branches = (
             selected.where(F.col("query") == number).join(F.broadcast(news), "symbol")
@@ -78,8 +89,8 @@ def spin_above(limit: float, least_us: float, most_us: float) -> Callable[[pa.Ar
     return interesting
 
 
-def udf_pull_up(limits: Sequence[float], least_us: float, most_us: float) -> Plan:
-    """One join, then the functions of all queries over joined tuples, in one pass."""
+def by_functions(limits: Sequence[float], least_us: float, most_us: float) -> Select:
+    """The functions of all queries in one pass."""
 
     def test(limit: float) -> Any:
         def interesting(price: pd.Series) -> pd.Series:
@@ -89,16 +100,15 @@ def udf_pull_up(limits: Sequence[float], least_us: float, most_us: float) -> Pla
 
     tests = [test(limit) for limit in limits]
 
-    def plan(quotes: DataFrame, news: DataFrame, _queries: DataFrame) -> DataFrame:
-        joined = quotes.join(F.broadcast(news), "symbol")
+    def select(tuples: DataFrame, _queries: DataFrame) -> DataFrame:
         selected = [
             F.when(one("price"), F.lit(number)).alias(f"q{number}")
             for number, one in enumerate(tests)
         ]
         queries = F.explode(F.array_compact(F.array(*selected)))
-        return joined.select("*", queries.alias("query"))
+        return tuples.select("*", queries.alias("query"))
 
-    return plan
+    return select
 
 
 def _spin(price: float, limit: float, least_us: float, most_us: float) -> bool:

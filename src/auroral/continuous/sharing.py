@@ -13,6 +13,7 @@ from auroral.continuous.aggregate_reading import (
     read_shared_aggregate,
 )
 from auroral.continuous.compiler import Compiled, compile_query
+from auroral.continuous.families import ReadFamily
 from auroral.continuous.functions import Named, PythonFunction
 from auroral.continuous.progress import progressing
 from auroral.continuous.reading import NotShared, Reader, constants_table, family_constants
@@ -52,6 +53,8 @@ class QueryReader:
             streams=network.streams,
             functions=self._functions,
         )
+        self._families: dict[tuple[str, Schema], tuple[Template | ReadAggregate, ReadFamily]] = {}
+        """Texts of families by the types of their parameters: rows come one by one."""
         self._in_order = network.engine.order == "enforce"
         declared = (stream.progress for stream in network.streams.values())
         self._grouped = any(progress is not None and progress.by for progress in declared)
@@ -121,16 +124,23 @@ class QueryReader:
 
     def _family(self, query: Family) -> Shared:
         table = query.table(self._network.directory)
-        types = parameter_types(table)
+        key = query.sql, parameter_types(table)
+        if key not in self._families:
+            self._families[key] = self._read_family(*key)
+        found, family = self._families[key]
+        constants = _rows(family_constants(family, table), table.num_rows)
+        return Shared(found, constants, table[query.key])
+
+    def _read_family(self, sql: str, types: Schema) -> tuple[Template | ReadAggregate, ReadFamily]:
         found: Template | ReadAggregate
         try:
-            family = self._reader.read_family(query.sql, types)
+            family = self._reader.read_family(sql, types)
             found = family.template
         except NotShared:
             if self._grouped:
                 raise
             found, family = read_aggregate_family(
-                query.sql,
+                sql,
                 self._schemas,
                 self._progress,
                 columns=types,
@@ -146,8 +156,7 @@ class QueryReader:
                     f"in SELECT a parameter stands by itself; {item.name} computes with one",
                     hint="select the parameter, as in :limit AS limit, and compute afterwards",
                 )
-        constants = _rows(family_constants(family, table), table.num_rows)
-        return Shared(found, constants, table[query.key])
+        return found, family
 
 
 def _rows(constants: pa.Table, count: int) -> pa.Table:

@@ -15,6 +15,7 @@ import numpy as np
 from auroral.continuous.aggregate_reading import ReadAggregate
 from auroral.continuous.template import Attribute, Item, Template
 from auroral.eddy.entry import SELECT, Entry, Ids, fields_of, group_name, log_of
+from auroral.eddy.families import Families
 from auroral.eddy.filters.index import Selection
 from auroral.eddy.panes.step import AggregateGroup
 from auroral.eddy.parts import Parts
@@ -32,6 +33,7 @@ class Book:
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         self.entries: dict[str, Entry] = {}
+        self.families = Families()
         self._parts: dict[str, Parts] = {}
         self._alike: Counter[Alike] = Counter()
         """How many live entries have a template, with and without results kept."""
@@ -47,6 +49,7 @@ class Book:
         fresh: dict[str, list[Selection]] = {}
         for entry in entries:
             self.entries[entry.name] = entry
+            self.families.add(entry)
             self._sizes[entry.arcs[0]] += entry.count
             if isinstance(entry.read, Template):
                 self._alike[entry.read, entry.kept] += 1
@@ -61,6 +64,7 @@ class Book:
         """Forget queries and families."""
         for entry in entries:
             del self.entries[entry.name]
+            self.families.remove(entry)
             self._special.pop(entry.name, None)
             self._sizes[entry.arcs[0]] -= len(entry.ids) - len(entry.gone)
             if isinstance(entry.read, Template):

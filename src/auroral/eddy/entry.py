@@ -106,14 +106,6 @@ class Entry:
             found.append((kind, Selection(kind, clauses, self.ids, constants)))
         return found
 
-    def member(self, key: str) -> int | None:
-        """The number of a member by its key as text."""
-        if self.keys is None:
-            return None
-        found = np.flatnonzero(self.keys.cast(pa.string()).to_numpy() == key)
-        numbers = [int(n) for n in found if int(n) not in self.gone]
-        return numbers[0] if numbers else None
-
 
 def member_of(name: str) -> tuple[str, str] | None:
     """Family and key of `alerts[17]`.

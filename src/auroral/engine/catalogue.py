@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from auroral.eddy.book import Book
 from auroral.eddy.entry import Entry, member_of
-from auroral.engine.registering import family_of
+from auroral.eddy.families import family_of, runs_of
 from auroral.engine.tally import Tally
 from auroral.engine.views import View, family_view, query_view, together_view
 from auroral.errors import UsageError, closest, known
@@ -35,13 +35,10 @@ class Catalogue:
 
     def chunks(self, name: str) -> list[Entry]:
         """A query, or a family with all that was added to it later."""
-        first = self._book.entries.get(name)
-        if first is None:
-            return []
-        if first.keys is None:
-            return [first]
-        prefix = f"{name}+"
-        return [first, *(e for n, e in self._book.entries.items() if n.startswith(prefix))]
+        family = self._book.families.get(name)
+        if family is not None:
+            return list(family.entries.values())
+        return [self._book.entries[name]] if name in self._book.entries else []
 
     def view(self, name: str) -> View | None:
         """How the results of a query look, if an eddy has it."""
@@ -126,13 +123,13 @@ class Catalogue:
         plain = np.array([entry.keys is None for entry in entries], bool)
         places = [np.flatnonzero(plain[at])]
         parts = [named.take(pa.array(at[places[0]]))]
-        for place in np.unique(at[~plain[at]]):
-            here, keys = np.flatnonzero(at == place), entries[place].keys
-            assert keys is not None
-            taken = keys.take(pa.array(ids[here].astype(np.int64) - firsts[place]))
-            key = taken.cast(pa.string()).combine_chunks()
-            parts.append(pc.binary_join_element_wise(f"{named[place]}[", key, "]", ""))
-            places.append(here)
+        others = np.unique(at[~plain[at]])
+        for family in dict.fromkeys(family_of(entries[place].name) for place in others):
+            for run in runs_of(self.chunks(family)):
+                here, members = run.of(ids)
+                key = run.keys.take(pa.array(members)).cast(pa.string()).combine_chunks()
+                parts.append(pc.binary_join_element_wise(f"{family}[", key, "]", ""))
+                places.append(here)
         order = np.argsort(np.concatenate(places), kind="stable")
         return pa.concat_arrays(parts).take(pa.array(order))
 
@@ -181,18 +178,28 @@ class Catalogue:
             )
 
     def member(self, name: str) -> tuple[Entry, int]:
-        found = member_of(name)
-        for entry in self.chunks(found[0]) if found else ():
-            assert found is not None
-            member = entry.member(found[1])
-            if member is not None:
-                return entry, member
-        names = self.names()
-        raise UsageError(
-            "UNKNOWN_QUERY",
-            f"there is no query {name}; {known(names)}",
-            hint=closest(name, names),
-        )
+        """The entry of a member by its name, and its number there."""
+        return self.members([name])[name]
+
+    def members(self, names: Sequence[str]) -> dict[str, tuple[Entry, int]]:
+        """The same for many; it is an error if one is not there."""
+        asked: dict[str, dict[str, str]] = {}
+        for name in names:
+            family, key = member_of(name) or ("", "")
+            asked.setdefault(family, {})[key] = name
+        found: dict[str, tuple[Entry, int]] = {}
+        for family, by_key in asked.items():
+            held = self._book.families.get(family)
+            members = held.find(list(by_key)) if held else {}
+            found |= {by_key[key]: member for key, member in members.items()}
+        for name in names:
+            if name not in found:
+                raise UsageError(
+                    "UNKNOWN_QUERY",
+                    f"there is no query {name}; {known(self.names())}",
+                    hint=closest(name, self.names()),
+                )
+        return found
 
 
 def _has(chunks: Sequence[Entry], query: int) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.eddy.entry import Entry
+from auroral.eddy.families import family_of
 from auroral.engine.queries import HELD, Queries
-from auroral.engine.registering import family_of
 from auroral.engine.train import cut
 from auroral.engine.views import View
 from auroral.errors import AuroralError, RunError, StateError, UsageError, closest, known

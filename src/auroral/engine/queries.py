@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,11 +15,12 @@ import pyarrow.feather
 
 from auroral.eddy.book import Book, connected
 from auroral.eddy.entry import NEVER, Entry, log_of
+from auroral.eddy.families import chunk_name, family_of
 from auroral.eddy.version import Version
 from auroral.engine.catalogue import Catalogue
-from auroral.engine.registering import Registrar, chunk_name, family_of
+from auroral.engine.registering import Registrar
 from auroral.engine.tally import Tally
-from auroral.errors import UsageError, closest, known
+from auroral.errors import NetworkError, UsageError, closest, known
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.storage import Change, QueryRow, Store
@@ -205,8 +206,7 @@ class Queries:
         """Read and check a modification."""
         with self.lock:
             wanted = Modification()
-            for name in dict.fromkeys(remove):
-                self._remove(name, wanted)
+            self._remove(dict.fromkeys(remove), wanted)
             for entry in wanted.removed:  # its members go with it
                 wanted.members.pop(entry.name, None)
             going = {*(family_of(entry.name) for entry in wanted.removed), *wanted.unboxed}
@@ -327,14 +327,17 @@ class Queries:
 
     # ── what is wanted ──
 
-    def _remove(self, name: str, wanted: Modification) -> None:
-        chunks = self.catalogue.chunks(name)
-        if chunks:
-            wanted.removed += chunks
-        elif name in self.boxed:
-            wanted.unboxed.append(name)
-        else:
-            entry, member = self.catalogue.member(name)
+    def _remove(self, names: Iterable[str], wanted: Modification) -> None:
+        members = []
+        for name in names:
+            chunks = self.catalogue.chunks(name)
+            if chunks:
+                wanted.removed += chunks
+            elif name in self.boxed:
+                wanted.unboxed.append(name)
+            else:
+                members.append(name)
+        for entry, member in self.catalogue.members(members).values():
             wanted.members.setdefault(entry.name, []).append(member)
 
     def _is_more(self, given: Any) -> bool:
@@ -342,24 +345,36 @@ class Queries:
 
     def _more(self, name: str, values: Any, going: Mapping[str, Sequence[int]]) -> Entry:
         """More members of a family."""
-        chunks = self.catalogue.chunks(name)
-        if not chunks or not isinstance(chunks[0].query, Family):
-            families = (n for n, e in self.book.entries.items() if e.keys is not None)
-            names = list(dict.fromkeys(map(family_of, families)))
+        family = self.book.families.get(name)
+        if family is None:
+            names = list(self.book.families.names())
             raise UsageError(
                 "UNKNOWN_QUERY",
                 f"there is no family {name} to add rows to; {known(names)}",
                 hint=closest(name, names) or "a query is SQL text, a Query or a Family",
             )
-        old = chunks[0].query
-        assert isinstance(old, Family)
-        query = Family(old.sql, values, old.key, results=old.results)
-        entry = self._registrar.entry(name, query)
-        for chunk in chunks:
-            self._registrar.require_new(name, chunk, entry, going.get(chunk.name, ()))
-        number = 1 + max(int(chunk.name.partition("+")[2] or 0) for chunk in chunks)
-        entry.name = chunk_name(name, number)
+        entry = self._registrar.entry(name, family.query.with_values(values))
+        assert entry.keys is not None
+        if entry.keys.type != family.key_type:
+            table = self._with_keys(name, entry, family.key_type)
+            entry = self._registrar.entry(name, family.query.with_values(table))
+            assert entry.keys is not None
+        twice = family.taken(entry.keys, going)
+        if twice is not None:
+            raise NetworkError("DUPLICATE_NAME", f"the family {name} has a member {twice} already")
+        entry.name = chunk_name(name, family.last_number + 1)
         return entry
+
+    def _with_keys(self, name: str, entry: Entry, type: pa.DataType) -> pa.Table:
+        """The values of a family, with keys of a type."""
+        assert isinstance(entry.query, Family)
+        assert entry.keys is not None
+        table, key = entry.query.table(self._network.directory), entry.query.key
+        try:
+            return table.set_column(table.column_names.index(key), key, entry.keys.cast(type))
+        except pa.ArrowException:
+            problem = f"the keys of {name} are {type}, those of the rows {entry.keys.type}"
+            raise NetworkError("BAD_VALUES", problem) from None
 
     def _require_free(self, name: str, going: set[str]) -> None:
         taken = (name in self.boxed or self.catalogue.chunks(name)) and name not in going

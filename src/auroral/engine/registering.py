@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from auroral.continuous.reading import NotShared
 from auroral.continuous.sharing import QueryReader, results_schema
 from auroral.eddy.entry import Entry
-from auroral.errors import NetworkError
 from auroral.network.box import Resolver
 from auroral.network.check import type_arcs, what_boxes_see
 from auroral.network.network import Network
@@ -63,22 +61,6 @@ class Registrar:
             document |= {"key": query.key, "values": fingerprint(table)}
         return json.dumps(document, sort_keys=True)
 
-    def require_new(self, name: str, there: Entry, more: Entry, going: Collection[int]) -> None:
-        """Refuse rows whose key a family has already, unless that member is `going`."""
-        assert there.keys is not None and more.keys is not None  # noqa: PT018
-        left = {*there.gone, *going}
-        live = pa.array([n for n in range(there.count) if n not in left], pa.int64())
-        keys = there.keys if not left else there.keys.take(live)
-        try:
-            given = more.keys.cast(keys.type)
-        except pa.ArrowException:
-            problem = f"the keys of {name} are {keys.type}, those of the rows {more.keys.type}"
-            raise NetworkError("BAD_VALUES", problem) from None
-        twice = pc.is_in(given, value_set=keys.combine_chunks())
-        if pc.any(twice).as_py():
-            key = more.keys.filter(twice)[0]
-            raise NetworkError("DUPLICATE_NAME", f"the family {name} has a member {key} already")
-
 
 def fingerprint(table: pa.Table) -> str:
     """A short text that two tables with the same rows have in common."""
@@ -89,13 +71,3 @@ def fingerprint(table: pa.Table) -> str:
             writer.write_batch(batch)
         crc = zlib.crc32(sink.getvalue(), crc)
     return f"{table.num_rows} rows, {crc:08x}"
-
-
-def chunk_name(family: str, number: int) -> str:
-    """What was added to a family later is an entry of its own."""
-    return f"{family}+{number}"
-
-
-def family_of(name: str) -> str:
-    """The name of the query or family that an entry belongs to."""
-    return name.partition("+")[0]

@@ -10,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from auroral.continuous.aggregate_reading import ReadAggregate
+from auroral.continuous.template import Template
 from auroral.eddy.entry import Entry, Ids
+from auroral.eddy.families import runs_of
 from auroral.eddy.lineage import Lineage
 from auroral.network.types import HIDDEN
 
@@ -35,7 +38,8 @@ def query_view(entry: Entry, member: int | None = None) -> View:
 
     def rows(table: pa.Table) -> pa.Table:
         found = rows_of(lineage_of(table), entry.first + (member or 0))
-        return _projected(entry, table, found, np.full(len(found), member or 0), schema)
+        members = np.full(len(found), member or 0)
+        return _projected(entry.read, entry.constants, table, found, members, schema)
 
     return View(entry.log, schema, entry.since, rows)
 
@@ -47,16 +51,17 @@ def family_view(chunks: Sequence[Entry], key: str) -> View:
     fields = chunks[0].schema().arrow()
     name = key if key not in fields.names else f"{key}_"
     schema = pa.schema([pa.field(name, keys.type), *fields])
+    runs = runs_of(chunks)
 
     def rows(table: pa.Table) -> pa.Table:
         parts = []
-        lineage = lineage_of(table)
-        for entry in chunks:
-            found, members = pairs_of(lineage, entry)
-            part = _projected(entry, table, found, members, fields)
-            assert entry.keys is not None
+        offsets, ids = lineage_of(table).lists()
+        for run in runs:
+            own, members = run.of(ids)
+            found = np.searchsorted(offsets, own, side="right") - 1
+            part = _projected(run.read, run.constants, table, found, members, fields)
             at = len([n for n in HIDDEN if n in part.column_names])
-            parts.append(part.add_column(at, schema.field(0), entry.keys.take(pa.array(members))))
+            parts.append(part.add_column(at, schema.field(0), run.keys.take(pa.array(members))))
         return pa.concat_tables(parts)
 
     return View(chunks[0].log, schema, min(entry.since for entry in chunks), rows)
@@ -133,25 +138,22 @@ def rows_of(lineage: Lineage, query: int) -> Rows:
     return np.sort(np.concatenate(found))
 
 
-def pairs_of(lineage: Lineage, entry: Entry) -> tuple[Rows, Rows]:
-    """Tuples and the numbers of the members of a family that they satisfy."""
-    offsets, ids = lineage.lists()
-    own = np.flatnonzero((ids >= entry.first) & (ids < entry.first + entry.count))
-    rows = np.searchsorted(offsets, own, side="right") - 1
-    return rows, ids[own].astype(np.int64) - entry.first
-
-
 def _projected(
-    entry: Entry, table: pa.Table, rows: Rows, members: Rows, schema: pa.Schema
+    read: Template | ReadAggregate,
+    constants: pa.Table,
+    table: pa.Table,
+    rows: Rows,
+    members: Rows,
+    schema: pa.Schema,
 ) -> pa.Table:
     """Some tuples as a query's result, behind their hidden columns."""
     taken = table.take(pa.array(rows))
     hidden = [name for name in HIDDEN if name in table.column_names]
     columns = [taken[name] for name in hidden]
-    for item, field in zip(entry.read.items, schema, strict=True):
+    for item, field in zip(read.items, schema, strict=True):
         if item.attribute.slots:
-            constants = entry.constants[str(item.attribute.slots[0])]
-            columns.append(constants.take(pa.array(members)).cast(field.type))
+            values = constants[str(item.attribute.slots[0])]
+            columns.append(values.take(pa.array(members)).cast(field.type))
         else:
             name = item.attribute.field or item.attribute.text
             columns.append(_column(taken, pa.field(name, field.type)))

@@ -95,6 +95,10 @@ class Family(Query):
         given = {"values": values, "key": key}
         super().__init__(sql, **{n: v for n, v in given.items() if v is not None}, **more)
 
+    def with_values(self, values: Any) -> Family:
+        """The same for other rows."""
+        return Family(self.sql, values, self.key, results=self.results)
+
     def table(self, directory: Path | None = None) -> pa.Table:
         """The rows; relative paths are below `directory`. Keys must be there and differ."""
         table = _read(self.values, directory) if isinstance(self.values, str) else self.values

@@ -1,0 +1,168 @@
+"""Queries that come and go while data flow: what a change costs, and what it costs the others."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+import auroral as au
+from auroral.bench.cacq_alerts_run import FAMILIES
+from auroral.bench.cacq_data import (
+    TICKS,
+    Conjunction,
+    count_matches,
+    fired,
+    price_rules,
+    random_queries,
+    range_rules,
+    select,
+    ticks,
+    uniform_trains,
+)
+from auroral.bench.cacq_lab import feed
+from auroral.bench.cacq_random import agreement, matches, random_network
+from auroral.bench.lab import Lab
+from auroral.bench.report import Report, Section
+
+CHANGES = "Queries that come and go: calls of modify"
+_QUERIES = 1_000
+_RULES = 1_000_000
+_MANY = 10_000
+_TRAIN = 200_000
+_WARM = 5
+_MOST_MS = 50
+_MOST_MANY_S = 30
+_LITTLE = 1.25
+"""How much longer a train may take because queries change before it."""
+
+
+def changes(report: Report, lab: Lab) -> None:
+    """One query and ten thousand, to a thousand that differ and to a million of a family."""
+    section = report.section(CHANGES, "change", "there_are", "calls", "median_ms", "worst_ms")
+    _random(report, section, lab)
+    _family(report, section, lab)
+
+
+def _random(report: Report, section: Section, lab: Lab) -> None:
+    lab.say("queries that come and go, random ones")
+    count, many, times = lab.rows(_QUERIES), lab.rows(_MANY), lab.steps(20, 3)
+    queries = random_queries(count + many)
+    more = queries[count:]
+    trains = uniform_trains(3, lab.rows(_TRAIN))
+    added: list[float] = []
+    removed: list[float] = []
+    disturbed: list[float] = []
+    quiet: list[float] = []
+    right = 0
+    with lab.engine(random_network(queries[:count]), trains[0].num_rows) as engine:
+        for _ in range(_WARM):
+            feed(engine, "S", trains[0])
+        for number in range(times):
+            name, query = f"more{number}", more[number]
+            added.append(_seconds(lambda: engine.modify(add={name: _counted(query)})))  # noqa: B023
+            disturbed.append(feed(engine, "S", trains[0]))
+            right += matches(engine)[name] == count_matches(trains[:1], [query])[0]
+            removed.append(_seconds(lambda: engine.modify(remove=[name])))  # noqa: B023
+            disturbed.append(feed(engine, "S", trains[1]))
+            quiet.append(feed(engine, "S", trains[2]))
+        wanted = {f"q{count + n}": _counted(query) for n, query in enumerate(more)}
+        all_added = _seconds(lambda: engine.modify(add=wanted))
+        feed(engine, "S", trains[0])
+        found = matches(engine)
+        agree = agreement({f"q{n}": found[f"q{count + n}"] for n in range(many)}, trains[:1], more)
+        all_removed = _seconds(lambda: engine.modify(remove=list(wanted)))
+    _rows(section, "a query is added", count, added)
+    _rows(section, "a query is removed", count + 1, removed)
+    _rows(section, f"{many:,} queries are added", count, [all_added])
+    _rows(section, f"{many:,} queries are removed", count + many, [all_removed])
+    one = statistics.median(added) * 1e3
+    report.bar(f"changes: ms to add a query to {count:,}", one, most=_MOST_MS)
+    report.bar(f"changes: s to add {many:,} queries at once", all_added, most=_MOST_MANY_S)
+    ratio = statistics.median(disturbed) / statistics.median(quiet)
+    report.bar("changes: train after one / train without", ratio, most=_LITTLE)
+    report.bar("changes: new queries that count what comes after them", right / times, least=1.0)
+    report.bar(f"changes: of {many:,} queries, counts that agree with numpy", agree, least=1.0)
+
+
+def _family(report: Report, section: Section, lab: Lab) -> None:
+    """With a state directory: every change is on disk, and there after a restart."""
+    lab.say("queries that come and go, rules of a family")
+    count, many, times = lab.rows(_RULES), lab.rows(_MANY), lab.steps(20, 3)
+    rules = price_rules(count + many)
+    net = au.Network("alerts")
+    net.stream("ticks", TICKS)
+    values = rules.slice(0, count)
+    net.family("prices", FAMILIES["prices"], values=values, key="rule", results="count")
+    train = ticks(lab.rows(_TRAIN), 1)
+    added: list[float] = []
+    removed: list[float] = []
+
+    def opened() -> au.Engine:
+        state = lab.place / "changes"
+        return au.Engine(net, spark=lab.spark, train=train.num_rows, background=False, state=state)
+
+    with opened() as engine:
+        feed(engine, "ticks", train)
+        for number in range(times):
+            row = rules.slice(count + number, 1).to_pylist()
+            added.append(_seconds(lambda: engine.modify(add={"prices": row})))  # noqa: B023
+            feed(engine, "ticks", train)
+            name = f"prices[{count + number}]"
+            removed.append(_seconds(lambda: engine.modify(remove=[name])))  # noqa: B023
+        fresh = rules.slice(count + times)
+        all_added = _seconds(lambda: engine.modify(add={"prices": fresh}))
+        feed(engine, "ticks", train)
+    engine = opened()
+    restarted = _seconds(engine.start)
+    try:
+        feed(engine, "ticks", train)
+        found = _fired(engine)
+    finally:
+        engine.shutdown()
+    expected = _expected(rules, train, count, times)
+    _rows(section, "a rule is added", count, added)
+    _rows(section, "a rule is removed", count + 1, removed)
+    _rows(section, f"{fresh.num_rows:,} rules are added", count, [all_added])
+    _rows(section, "restart", count + fresh.num_rows, [restarted])
+    one = statistics.median(added) * 1e3
+    report.bar(f"changes: ms to add a rule to {count:,}", one, most=_MOST_MS)
+    right = sum(found.get(rule, 0) == times_ for rule, times_ in expected.items())
+    same = right / len(expected) if found.keys() <= expected.keys() else 0.0
+    report.bar("changes: rules that agree with numpy after a restart", same, least=1.0)
+
+
+def _expected(rules: pa.Table, train: pa.Table, count: int, times: int) -> dict[int, int]:
+    """How often each rule that is left has fired: before the restart and after it."""
+    once, _ = fired(train, rules, range_rules(1))
+    seen = {
+        **dict.fromkeys(range(count), 2 + times + 1),
+        **dict.fromkeys(range(count + times, rules.num_rows), 2),
+    }
+    return {rule: int(once[rule]) * trains for rule, trains in seen.items()}
+
+
+def _fired(engine: au.Engine) -> dict[int, int]:
+    table = engine.matches("prices")
+    names = table["query"].to_pylist()
+    rules = (int(name[len("prices[") : -1]) for name in names)
+    return dict(zip(rules, table["matches"].to_pylist(), strict=True))
+
+
+def _counted(query: Conjunction) -> au.Query:
+    return au.Query(select(query), results="count")
+
+
+def _seconds(action: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def _rows(section: Section, change: str, there: int, seconds: Sequence[float]) -> None:
+    worst = max(seconds) * 1e3
+    median = statistics.median(seconds) * 1e3
+    section.rows.append((change, there, len(seconds), median, worst))

@@ -1,0 +1,204 @@
+"""Families as they grow: which entries each consists of, and which member has which key.
+
+Rows that are added later are entries of their own. Members of large entries are found by
+comparing all keys, which takes a millisecond for a million of them; those of the many small ones
+that come one by one are in a dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from auroral.continuous.aggregate_reading import ReadAggregate
+from auroral.continuous.template import Template
+from auroral.eddy.entry import Entry, Ids
+from auroral.network.queries import Family
+
+SMALL = 1_000
+"""Entries with fewer members have them in the dictionary."""
+
+Member = tuple[Entry, int]
+Rows = npt.NDArray[np.int64]
+
+
+def chunk_name(family: str, number: int) -> str:
+    """The name of what is added to a family later."""
+    return f"{family}+{number}"
+
+
+def family_of(name: str) -> str:
+    """The name of the query or family that an entry belongs to."""
+    return name.partition("+")[0]
+
+
+@dataclass
+class FamilyMembers:
+    """One family: all its entries in the order in which they came."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    _large: list[Entry] = field(default_factory=list)
+    _known: dict[str, Member] = field(default_factory=dict)
+    """By key as text; of those with the same key all but the last are gone."""
+
+    def add(self, entry: Entry) -> None:
+        self.entries[entry.name] = entry
+        if entry.count >= SMALL:
+            self._large.append(entry)
+        else:
+            self._known |= {key: (entry, n) for n, key in enumerate(_texts(entry))}
+
+    def remove(self, entry: Entry) -> None:
+        del self.entries[entry.name]
+        self._large = [other for other in self._large if other is not entry]
+        for key in _texts(entry) if entry.count < SMALL else ():
+            if self._known[key][0] is entry:
+                del self._known[key]
+
+    def find(self, keys: Sequence[str]) -> dict[str, Member]:
+        """The members with some keys, given as text; without those that nobody has."""
+        found = {key: self._known[key] for key in keys if key in self._known}
+        found = {key: (entry, n) for key, (entry, n) in found.items() if n not in entry.gone}
+        missing = [key for key in keys if key not in found]
+        for entry in self._large if missing else ():
+            places = _places(entry, pa.array(missing, pa.string()))
+            for n, key in zip(places, _texts(entry, places), strict=True):
+                if n not in entry.gone:
+                    found[key] = entry, n
+        # A text may be read as a key that is written in another way: 07 as 7.
+        return {key: found[key] for key in keys if key in found}
+
+    def taken(self, keys: pa.ChunkedArray, going: Mapping[str, Collection[int]]) -> str | None:
+        """One of these keys that a member has which neither is gone nor `going`, by entry."""
+
+        def stays(entry: Entry, n: int) -> bool:
+            return n not in entry.gone and n not in going.get(entry.name, ())
+
+        for key in keys.cast(pa.string()).to_pylist() if self._known else ():
+            if key in self._known and stays(*self._known[key]):
+                return str(key)
+        for entry in self._large:
+            left = [n for n in _places(entry, keys) if stays(entry, n)]
+            if left:
+                return _texts(entry, left[:1])[0]
+        return None
+
+    @property
+    def query(self) -> Family:
+        found = next(iter(self.entries.values())).query
+        assert isinstance(found, Family)
+        return found
+
+    @property
+    def key_type(self) -> pa.DataType:
+        keys = next(iter(self.entries.values())).keys
+        assert keys is not None
+        return keys.type
+
+    @property
+    def last_number(self) -> int:
+        """The number in the name of the entry that came last; 0 if none has come later."""
+        return int(next(reversed(self.entries)).partition("+")[2] or 0)
+
+
+class Families:
+    """The families of a book by name."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, FamilyMembers] = {}
+
+    def add(self, entry: Entry) -> None:
+        if entry.keys is not None:
+            self._families.setdefault(family_of(entry.name), FamilyMembers()).add(entry)
+
+    def remove(self, entry: Entry) -> None:
+        if entry.keys is not None:
+            name = family_of(entry.name)
+            self._families[name].remove(entry)
+            if not self._families[name].entries:
+                del self._families[name]
+
+    def get(self, name: str) -> FamilyMembers | None:
+        return self._families.get(name)
+
+    def names(self) -> Iterable[str]:
+        return self._families
+
+
+@dataclass(frozen=True)
+class Run:
+    """Entries of a family as one; members are counted through all of them."""
+
+    read: Template | ReadAggregate
+    keys: pa.ChunkedArray
+    constants: pa.Table
+    firsts: Rows
+    """The ids of each entry's first member, ascending."""
+    counts: Rows
+
+    @staticmethod
+    def together(entries: Sequence[Entry]) -> Run:
+        keys, constants = entries[0].keys, entries[0].constants
+        if len(entries) > 1:
+            held = [entry.keys for entry in entries if entry.keys is not None]
+            keys = pa.chunked_array([chunk for each in held for chunk in each.chunks])
+            keys = pa.chunked_array([keys.combine_chunks()])
+            constants = pa.concat_tables([entry.constants for entry in entries]).combine_chunks()
+        firsts = np.array([entry.first for entry in entries])
+        counts = np.array([entry.count for entry in entries])
+        return Run(entries[0].read, keys, constants, firsts, counts)
+
+    def of(self, ids: Ids) -> tuple[Rows, Rows]:
+        """Where among ids those of members are, and which members these are."""
+        at = np.maximum(np.searchsorted(self.firsts, ids, side="right") - 1, 0)
+        number = ids.astype(np.int64) - self.firsts[at]
+        own = np.flatnonzero((number >= 0) & (number < self.counts[at]))
+        starts = np.cumsum(self.counts) - self.counts
+        return own, starts[at[own]] + number[own]
+
+
+def runs_of(chunks: Sequence[Entry]) -> list[Run]:
+    """Large entries by themselves, the small ones that came one by one together."""
+    alike: dict[object, list[Entry]] = {}
+    for entry in sorted(chunks, key=lambda entry: entry.first):
+        small = entry.count < SMALL
+        schema = str(entry.constants.schema)
+        alike.setdefault((entry.read, schema) if small else entry.name, []).append(entry)
+    return [Run.together(entries) for entries in alike.values()]
+
+
+def _texts(entry: Entry, places: Sequence[int] | None = None) -> list[str]:
+    """The keys of all members, or of some."""
+    keys = entry.keys
+    assert keys is not None
+    if places is not None:
+        keys = keys.take(pa.array(places, pa.int64()))
+    found: list[str] = keys.cast(pa.string()).to_pylist()
+    return found
+
+
+def _places(entry: Entry, keys: pa.Array | pa.ChunkedArray) -> list[int]:
+    """The numbers of members whose key is one of these."""
+    assert entry.keys is not None
+    wanted = _as_keys(keys, entry.keys.type)
+    if len(wanted) == 1:
+        found = pc.equal(entry.keys, wanted[0])
+    else:
+        found = pc.is_in(entry.keys, value_set=wanted)
+    return [int(n) for n in np.flatnonzero(found.to_numpy())]
+
+
+def _as_keys(keys: pa.Array | pa.ChunkedArray, type: pa.DataType) -> pa.Array:
+    """Keys in the type that those of an entry have, without those that cannot have it."""
+    try:
+        return pa.concat_arrays(pa.chunked_array(keys.cast(type)).chunks)
+    except pa.ArrowException:
+        if len(keys) < 2:
+            return pa.array([], type)
+        half = len(keys) // 2
+        return pa.concat_arrays([_as_keys(keys[:half], type), _as_keys(keys[half:], type)])
