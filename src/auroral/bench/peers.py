@@ -49,9 +49,9 @@ PEERS = (
         "pyflink",
         {
             "batch csv, a statement each": ("each", 1_000_000),
-            "batch csv": ("merged", 2_000_000),
-            "batch arrow": ("merged", 2_000_000),
-            "streaming csv": ("merged", 1_000_000),
+            "batch csv": ("merged", 4_000_000),
+            "batch arrow": ("merged", 4_000_000),
+            "streaming csv": ("merged", 2_000_000),
         },
     ),
     Peer(
