@@ -15,7 +15,7 @@ from auroral.eddy.filters import domains, grouped, index
 from auroral.eddy.filters.domains import Domain
 from auroral.eddy.filters.grouped import Block, blocks
 from auroral.eddy.filters.index import Statistics, build, match
-from auroral.eddy.filters.keys import keys_of
+from auroral.eddy.filters.keys import Keys, keys_of
 from auroral.eddy.filters.selections import Selection, disjunctions
 from auroral.eddy.vectors.evaluation import Columns
 from auroral.network.types import Type
@@ -190,3 +190,16 @@ def test_many_templates_over_many_chunks(monkeypatch: pytest.MonkeyPatch) -> Non
     offsets, found = matched.lineages["select"].lists()
     assert np.diff(offsets).tolist() == wanted.sum(axis=1).tolist()
     assert (found == np.nonzero(wanted)[1]).all()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("constants", [[3, 5], [-200, 7], [-128, 127], [2**40], [0, 2**31 - 1]])
+def test_codes_of_integers_as_they_came(dtype: str, constants: list[int]) -> None:
+    """Whatever the width of a column, its values have the codes they have as 64 bits."""
+    domain = Domain("int", Keys(np.array(constants), None), ordered=True)
+    bounds = np.iinfo(dtype)
+    near = {c + d for c in constants for d in (-2, -1, 0, 1, 2)} | {bounds.min, bounds.max, 0}
+    values = np.array(sorted(v for v in near if bounds.min <= v <= bounds.max), dtype)
+    expected = domain.codes_of(Keys(values.astype(np.int64), None))
+    assert domain.codes_of_integers(values).tolist() == expected.tolist()
+    assert domain.codes_of_integers(values).dtype == np.intp

@@ -88,6 +88,17 @@ class Domain:
             found[keys.nulls] = self.codes - 1
         return found
 
+    def codes_of_integers(self, data: NDArray[Any]) -> Rows:
+        """The same of integers as they came, none of them NULL."""
+        low, high = self._low, self._low + self.codes - 2
+        bounds = np.iinfo(data.dtype)
+        if self._coded is None or data.itemsize == 8 or low < bounds.min or high > bounds.max:
+            return self.codes_of(Keys(data.astype(np.int64, copy=False), None))
+        found = np.maximum(data, low)
+        np.minimum(found, high, out=found)
+        codes: Rows = np.subtract(found, low, dtype=np.intp)
+        return codes
+
     def decoded(self, codes: Rows) -> Rows:
         """The regions of codes."""
         return codes if self._coded is None else self._coded.take(codes)

@@ -25,6 +25,7 @@ class Reader:
     def __init__(self, tuples: Columns):
         self.tuples = tuples
         self._texts: dict[str, Keys] = {}
+        self._integers: dict[str, NDArray[Any] | None] = {}
         self._codes: dict[tuple[str, int], Rows] = {}
 
     def keys(self, field: str, scale: Scale, at: slice) -> Keys:
@@ -38,6 +39,9 @@ class Reader:
 
     def codes(self, field: str, domain: Domain, at: slice) -> Rows:
         """The codes of some tuples in a row."""
+        integers = self._plain(field) if domain.scale == "int" else None
+        if integers is not None:
+            return domain.codes_of_integers(integers[at])
         if domain.scale != "bytes":
             return domain.codes_of(self.keys(field, domain.scale, at))
         found = self._codes.get((field, id(domain)))
@@ -45,6 +49,14 @@ class Reader:
             whole = self.keys(field, domain.scale, slice(0, self.tuples.rows))
             found = self._codes[field, id(domain)] = domain.codes_of(whole)
         return found[at]
+
+    def _plain(self, field: str) -> NDArray[Any] | None:
+        """A field as it lies in memory, if it holds integers and no NULL."""
+        if field not in self._integers:
+            values = self.tuples.column(field)
+            plain = pa.types.is_integer(values.type) and not values.null_count
+            self._integers[field] = values.to_numpy() if plain else None
+        return self._integers[field]
 
 
 @dataclass
