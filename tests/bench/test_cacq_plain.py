@@ -26,7 +26,7 @@ pytestmark = pytest.mark.spark
 def test_every_way_counts_alike(spark: SparkSession, tmp_path: Path) -> None:
     queries = random_queries(4)
     files = write_parts(cacq_data.uniform(200, 1), tmp_path, 4)
-    for done in run_ways(spark, files, 50, queries, 0.0):
+    for done in run_ways(spark, files, 50, queries, 0.0, 0.0):
         read = [pq.read_table(path) for path in files[: done.tuples // 50]]
         assert done.counts == count_matches(read, queries), done.way.name
 

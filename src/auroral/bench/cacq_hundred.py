@@ -24,8 +24,8 @@ _TRAIN = 2
 _FED = 24
 """How many are fed while the engine works, before the benchmark waits for the last."""
 _READ = 4
-_SECONDS = 10.0
-"""How long each way of Auroral and Spark runs to become warm, and as long to be timed."""
+_WARM_S, _TIMED_S = 30.0, 10.0
+"""How long each way of Auroral and Spark runs to become warm, and then to be timed."""
 _AHEAD = 50
 """How many times faster than plain Spark and every peer."""
 _BARS = {
@@ -78,7 +78,7 @@ def _auroral(
     rows = int(parts[0].num_rows)
     fed: list[pa.Table] = []
 
-    def feed(engine: au.Engine) -> float:
+    def feed(engine: au.Engine, seconds: float) -> float:
         """Tuples per second of some rounds."""
         first, started = len(fed), time.perf_counter()
         while True:
@@ -87,19 +87,15 @@ def _auroral(
                 fed.append(parts[len(fed) % len(parts)])
             engine.drain()
             taken = time.perf_counter() - started
-            if taken >= _seconds(lab):
+            if taken >= seconds:
                 return (len(fed) - first) * rows / taken
 
     with lab.engine(random_network(queries), _TRAIN * rows, background=True) as engine:
-        feed(engine)
+        feed(engine, lab.seconds(_WARM_S))
         warm = len(fed)
-        rate = feed(engine)
+        rate = feed(engine, lab.seconds(_TIMED_S))
         found = matches(engine)
     return (len(fed) - warm) * rows, rate, agreement(found, fed, queries)
-
-
-def _seconds(lab: Lab) -> float:
-    return 0.1 if lab.quick else _SECONDS
 
 
 def _against_spark(
@@ -114,7 +110,8 @@ def _against_spark(
     lab.say("100 random queries, plain Spark")
     best: dict[str, float] = {}
     train = files[: _TRAIN * lab.files]
-    for done in run_ways(lab.spark, train, rows, queries, _seconds(lab)):
+    warm, timed = lab.seconds(_WARM_S), lab.seconds(_TIMED_S)
+    for done in run_ways(lab.spark, train, rows, queries, warm, timed):
         way = done.way
         section.rows.append(
             ("plain Spark", way.name, way.queries, done.tuples, done.rate, rate / done.rate)

@@ -183,11 +183,12 @@ def run_ways(
     files: Sequence[str],
     rows: int,
     queries: Sequence[Conjunction],
-    seconds: float,
+    warm_s: float,
+    timed_s: float,
 ) -> list[Counted]:
     """Count in every way over a train, given as files of so many tuples each.
 
-    A way runs for so many seconds, and at least once, to become warm, and as long to be timed.
+    A way runs for some time, and at least once, to become warm, and then to be timed.
     """
     results = []
     for way in WAYS:
@@ -196,8 +197,8 @@ def run_ways(
             session.conf.set(key, value)
         some = files[: max(int(len(files) * way.share), 1)]
         frame = session.read.parquet(*some)
-        _repeat(way, frame, queries, seconds)
-        runs, taken, counts = _repeat(way, frame, queries, seconds)
+        _repeat(way, frame, queries, warm_s)
+        runs, taken, counts = _repeat(way, frame, queries, timed_s)
         results.append(Counted(way, len(some) * rows, taken / runs, counts))
     return results
 
