@@ -108,5 +108,16 @@ def test_a_key_that_came_again_stays_when_the_old_one_is_forgotten() -> None:
     assert family.find(["a"]) == {"a": (new, 0)}
 
 
+def test_entries_go_in_any_order() -> None:
+    family = FamilyMembers()
+    entries = [_entry("f", ["a", "b"]), _entry("f+1", ["a"])]
+    for entry in entries:
+        family.add(entry)
+        entry.gone[0] = 5
+    for entry in reversed(entries):
+        family.remove(entry)
+    assert family.find(["a", "b"]) == {}
+
+
 def test_names_of_entries() -> None:
     assert family_of(chunk_name("alerts", 17)) == family_of("alerts") == "alerts"

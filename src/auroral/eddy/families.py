@@ -1,8 +1,8 @@
 """Families as they grow: which entries each consists of, and which member has which key.
 
 Rows that are added later are entries of their own. Members of large entries are found by
-comparing all keys, which takes a millisecond for a million of them; those of the many small ones
-that come one by one are in a dictionary.
+comparing all keys, which takes some milliseconds for a million of them; those of the many small
+ones that come one by one are in a dictionary.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class FamilyMembers:
         del self.entries[entry.name]
         self._large = [other for other in self._large if other is not entry]
         for key in _texts(entry) if entry.count < SMALL else ():
-            if self._known[key][0] is entry:
+            if key in self._known and self._known[key][0] is entry:
                 del self._known[key]
 
     def find(self, keys: Sequence[str]) -> dict[str, Member]:
