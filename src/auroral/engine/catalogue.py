@@ -38,7 +38,8 @@ class Catalogue:
         family = self._book.families.get(name)
         if family is not None:
             return list(family.entries.values())
-        return [self._book.entries[name]] if name in self._book.entries else []
+        entry = self._book.entries.get(name)
+        return [entry] if entry is not None and entry.keys is None else []
 
     def view(self, name: str) -> View | None:
         """How the results of a query look, if an eddy has it."""
