@@ -22,7 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import auroral as au
 from auroral.bench.cacq_data import TICKS
-from auroral.bench.cacq_lab import memory_mb
+from auroral.bench.cacq_lab import matches_by_rule, memory_mb
 from auroral.spark.session import start_session
 
 FAMILIES = {
@@ -66,7 +66,7 @@ def run_auroral(spark: SparkSession, place: Path, warm: int) -> dict[str, Any]:
             told["runs"][named] = measure(place, _tables(place), step, warm)
             used.append(memory_mb())
             if results == "count":
-                counted = [_counted(engine, name) for name in FAMILIES]
+                counted = [matches_by_rule(engine, name) for name in FAMILIES]
                 told["runs"][named] |= _judge(place, counted)
     told["memory_mb"] = max(used, key=lambda by_name: sum(by_name.values()))
     return told
@@ -147,14 +147,6 @@ def _judge(place: Path, families: Fired) -> dict[str, float]:
         "agree": float((totals == expected).mean()),
         "matches_per_tuple": float(totals.sum() / tuples),
     }
-
-
-def _counted(engine: au.Engine, family: str) -> pa.Table:
-    """Matches by rule; members are called `family[key]`."""
-    table = engine.matches(family)
-    names = table["query"].to_pylist()
-    rules = [int(name[len(family) + 1 : -1]) for name in names]
-    return pa.table({"rule": rules, "matches": table["matches"]})
 
 
 def _directories(place: Path) -> list[str]:

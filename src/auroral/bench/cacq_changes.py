@@ -23,7 +23,7 @@ from auroral.bench.cacq_data import (
     ticks,
     uniform_trains,
 )
-from auroral.bench.cacq_lab import feed
+from auroral.bench.cacq_lab import feed, matches_by_rule
 from auroral.bench.cacq_random import agreement, matches, random_network
 from auroral.bench.lab import Lab
 from auroral.bench.report import Report, Section
@@ -120,7 +120,8 @@ def _family(report: Report, section: Section, lab: Lab) -> None:
     restarted = _seconds(engine.start)
     try:
         feed(engine, "ticks", train)
-        found = _fired(engine)
+        table = matches_by_rule(engine, "prices")
+        found = dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
     finally:
         engine.shutdown()
     expected = _expected(rules, train, count, times)
@@ -143,13 +144,6 @@ def _expected(rules: pa.Table, train: pa.Table, count: int, times: int) -> dict[
         **dict.fromkeys(range(count + times, rules.num_rows), 2),
     }
     return {rule: int(once[rule]) * trains for rule, trains in seen.items()}
-
-
-def _fired(engine: au.Engine) -> dict[int, int]:
-    table = engine.matches("prices")
-    names = table["query"].to_pylist()
-    rules = (int(name[len("prices[") : -1]) for name in names)
-    return dict(zip(rules, table["matches"].to_pylist(), strict=True))
 
 
 def _counted(query: Conjunction) -> au.Query:

@@ -28,6 +28,14 @@ def feed(engine: au.Engine, stream: str, table: pa.Table) -> float:
     return time.perf_counter() - started
 
 
+def matches_by_rule(engine: au.Engine, family: str) -> pa.Table:
+    """Rules of a family and how often each has fired; members are called `family[key]`."""
+    table = engine.matches(family)
+    names = table["query"].to_pylist()
+    rules = [int(name[len(family) + 1 : -1]) for name in names]
+    return pa.table({"rule": rules, "matches": table["matches"]})
+
+
 def write_parts(table: pa.Table, place: Path, parts: int) -> list[str]:
     """Write a train as so many files of equal size; returns their paths."""
     place.mkdir(parents=True, exist_ok=True)

@@ -49,9 +49,16 @@ class Lab:
             sys.stderr.write(f"bench: {text}\n")
             sys.stderr.flush()
 
-    def engine(self, network: au.Network, train: int, *, background: bool = False) -> au.Engine:
+    def engine(
+        self,
+        network: au.Network,
+        train: int,
+        *,
+        background: bool = False,
+        state: Path | None = None,
+    ) -> au.Engine:
         """An engine on the shared session; without threads, so that trains are what we say."""
-        return au.Engine(network, spark=self.spark, train=train, background=background)
+        return au.Engine(network, spark=self.spark, train=train, background=background, state=state)
 
 
 Experiments = Mapping[str, Callable[[Report, Lab], None]]

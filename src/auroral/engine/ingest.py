@@ -229,7 +229,7 @@ class Ingest:
         return self._readers[stream]
 
     def _wait(self, stream: str, chunk: Chunk) -> None:
-        moments = self._moments(self.next_moment, np.arange(chunk.count))
+        moments = self._next_moments(chunk.count)
         first = int(moments[0])
         held = _Held(first, chunk.tuples, self._now_us() if chunk.at_us is None else chunk.at_us)
         if self._journal:
@@ -239,6 +239,11 @@ class Ingest:
         if self._with_clock:
             self._note_time(moments, chunk)
         self.next_moment += self._stride * chunk.count
+
+    def _next_moments(self, count: int) -> Any:
+        """The moments of so many arrivals after all there were."""
+        first = self.next_moment + self._stride - 1
+        return np.arange(first, first + self._stride * count, self._stride)
 
     def _moments(self, base: int, order: Any) -> Any:
         """The moments of arrivals by their place, from a moment on."""
@@ -250,7 +255,7 @@ class Ingest:
         for stream, chunk in chunks.items():
             for start in range(0, chunk.count, SEGMENT_ROWS):
                 part = chunk.slice(start, start + SEGMENT_ROWS)
-                moments = self._moments(self.next_moment, np.arange(part.count))
+                moments = self._next_moments(part.count)
                 table, punctuations = self._table(stream, part, moments)
                 self.next_moment += self._stride * part.count
                 fresh.append(Fresh(stream, table, self.next_moment, punctuations))
