@@ -50,6 +50,11 @@ class Entry:
         return int(self.constants.num_rows)
 
     @property
+    def after(self) -> int:
+        """The first id that may be another's; a family without members takes one, too."""
+        return self.first + max(self.count, 1)
+
+    @property
     def ids(self) -> Ids:
         return np.arange(self.first, self.first + self.count, dtype=np.int32)
 

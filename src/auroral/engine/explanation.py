@@ -32,8 +32,10 @@ def explained(network: Network, master: str = "local[*]") -> str:
     with tempfile.TemporaryDirectory() as directory:
         entries, boxed = Registrar(network, resolver).read(network.queries)
         book = Book(Path(directory))
-        for first, entry in enumerate(entries):
-            entry.first = 1 + sum(other.count for other in entries[:first])
+        first = 1
+        for entry in entries:
+            entry.first = first
+            first = entry.after
         book.add(entries)
         eddies = book.flows()
         described = [line for arcs in eddies for line in _eddy(book, arcs)]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.feather
 
 from auroral.eddy.book import Book, connected
 from auroral.eddy.entry import NEVER, Entry, log_of
@@ -20,11 +19,11 @@ from auroral.eddy.version import Version
 from auroral.engine.catalogue import Catalogue
 from auroral.engine.registering import Registrar
 from auroral.engine.tally import Tally
+from auroral.engine.values import FamilyValues
 from auroral.errors import NetworkError, UsageError, closest, known
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.storage import Change, QueryRow, Store
-from auroral.storage.segment import disk_errors
 
 EDDY = "eddy#"
 NEXT = "next_query"
@@ -60,7 +59,7 @@ class Queries:
         self._network = network
         self._registrar = registrar
         self.lock = threading.RLock()
-        self._directory = store.directory / "queries"
+        self._values = FamilyValues(store)
         self.book = Book(store.directory / "filters")
         self.boxed: dict[str, Query] = {}
         """Queries that no eddy can run: they are boxes of their own."""
@@ -132,14 +131,15 @@ class Queries:
             head = self._store.least_head(EDDY)
             rows = self._store.manifest.queries()
             self._next = int(self._store.manifest.meta(NEXT) or 1)
-            over = [row.first for row in rows if row.until is not None and row.until <= head]
+            over = {row.first for row in rows if row.until is not None and row.until <= head}
             self._declared = {row.name: row for row in rows if row.declared is not None}
             # What the network declares and somebody has removed must not come back.
             said = {r.first for n, r in self._declared.items() if n in self._network.queries}
-            self._store.forget_queries([first for first in over if first not in said])
-            gone = self._store.manifest.gone()
-            self._sweep({row.file for row in rows if row.first not in over})
-            held = [self._restored(row, gone) for row in rows if row.first not in over]
+            self._store.forget_queries(sorted(over - said))
+            rows = self._values.put_together([row for row in rows if row.first not in over], head)
+            self._values.sweep(row.file for row in rows)
+            gone = _gone(rows, self._store.manifest.gone())
+            held = [self._restored(row, gone.get(row.first, {})) for row in rows]
             entries = [entry for entry in held if entry is not None]
             flows = connected(entry.arcs for entry in entries)
             self._versions = {eddy_name(arcs): [] for arcs in flows}
@@ -148,28 +148,16 @@ class Queries:
                 self._replay(entries, moment, first=moment == head)
             return flows
 
-    def _sweep(self, used: set[str | None]) -> None:
-        """Delete the values of families that are no more."""
-        for path in self._directory.glob("values-*"):
-            if path.name not in used:
-                path.unlink()
-
     def _restored(self, row: QueryRow, gone: Mapping[int, int]) -> Entry | None:
-        document = json.loads(row.document)
         self._rows[row.name] = row
-        query = Query(document["sql"], results=document["results"])
-        if "key" in document:
-            assert row.file is not None
-            path = str(self._directory / row.file)
-            query = Family(query.sql, path, document["key"], results=query.results)
-        if not document["shared"]:
+        query = self._values.query_of(row)
+        if not json.loads(row.document)["shared"]:
             if row.until is None:
                 self.boxed[row.name] = query
             return None
         entry = self._registrar.entry(row.name, query)
         entry.first, entry.since, entry.until = row.first, row.since, row.until or NEVER
-        own = range(row.first, row.first + row.count)
-        entry.gone = {i - row.first: moment for i, moment in gone.items() if i in own}
+        entry.gone = dict(gone)
         return entry
 
     def _replay(self, entries: Sequence[Entry], moment: int, *, first: bool) -> None:
@@ -213,7 +201,7 @@ class Queries:
             fresh: dict[str, Query] = {}
             for name, given in add.items():
                 if self._is_more(given) and name not in going:
-                    wanted.entries.append(self._more(name, given, wanted.members))
+                    wanted.entries += self._more(name, given, wanted.members)
                 else:
                     self._require_free(name, going)
                     fresh[name] = self._registrar.query(name, given)
@@ -245,7 +233,8 @@ class Queries:
             for name, members in wanted.members.items():
                 self.book.remove_members(self.book.entries[name], members)
             for entry in wanted.entries:
-                entry.first, self._next = self._next, self._next + entry.count
+                entry.first = self._next
+                self._next = entry.after
             self.book.add(wanted.entries)
             files = {entry.name: self._write_values(entry) for entry in wanted.entries}
             with at() as moment:
@@ -288,7 +277,7 @@ class Queries:
         files: Mapping[str, str | None] | None = None,
     ) -> QueryRow:
         first, count = (entry.first, entry.count) if entry else (self._next, 1)
-        self._next = max(self._next, first + count)
+        self._next = max(self._next, first + 1)
         document = {"sql": query.sql, "results": query.results, "shared": entry is not None}
         if isinstance(query, Family):
             document["key"] = query.key
@@ -314,16 +303,9 @@ class Queries:
 
     def _write_values(self, entry: Entry) -> str | None:
         """Keep the values of a family where a restart finds them."""
-        if not isinstance(entry.query, Family) or not self._store.durable:
+        if not isinstance(entry.query, Family):
             return None
-        self._directory.mkdir(exist_ok=True)
-        path = self._directory / f"values-{entry.first}.arrow"
-        table = entry.query.table(self._network.directory)
-        with disk_errors(path):
-            pyarrow.feather.write_feather(table, str(path), compression="zstd")
-            with path.open("rb+") as file:
-                os.fsync(file.fileno())
-        return path.name
+        return self._values.write(str(entry.first), entry.query.table(self._network.directory))
 
     # ── what is wanted ──
 
@@ -343,8 +325,8 @@ class Queries:
     def _is_more(self, given: Any) -> bool:
         return not isinstance(given, str | Query | Mapping)
 
-    def _more(self, name: str, values: Any, going: Mapping[str, Sequence[int]]) -> Entry:
-        """More members of a family."""
+    def _more(self, name: str, values: Any, going: Mapping[str, Sequence[int]]) -> list[Entry]:
+        """More members of a family; nothing if there are no rows."""
         family = self.book.families.get(name)
         if family is None:
             names = list(self.book.families.names())
@@ -353,6 +335,8 @@ class Queries:
                 f"there is no family {name} to add rows to; {known(names)}",
                 hint=closest(name, names) or "a query is SQL text, a Query or a Family",
             )
+        if isinstance(values, list) and not values:
+            return []
         entry = self._registrar.entry(name, family.query.with_values(values))
         assert entry.keys is not None
         if entry.keys.type != family.key_type:
@@ -363,7 +347,7 @@ class Queries:
         if twice is not None:
             raise NetworkError("DUPLICATE_NAME", f"the family {name} has a member {twice} already")
         entry.name = chunk_name(name, family.last_number + 1)
-        return entry
+        return [entry] if entry.count else []
 
     def _with_keys(self, name: str, entry: Entry, type: pa.DataType) -> pa.Table:
         """The values of a family, with keys of a type."""
@@ -384,6 +368,17 @@ class Queries:
 def changes_of(entry: Entry) -> set[int]:
     """The moments at which an entry changes what an eddy has to do."""
     return {entry.since, entry.until, *entry.gone.values()}
+
+
+def _gone(rows: Sequence[QueryRow], gone: Mapping[int, int]) -> dict[int, dict[int, int]]:
+    """Members that were removed and when, by the first id of their row and their number there."""
+    firsts = [row.first for row in rows]
+    found: dict[int, dict[int, int]] = {}
+    for query, moment in gone.items():
+        at = bisect_right(firsts, query) - 1
+        if at >= 0 and query < firsts[at] + rows[at].count:
+            found.setdefault(firsts[at], {})[query - firsts[at]] = moment
+    return found
 
 
 def _arcs(eddy: str) -> tuple[str, ...]:

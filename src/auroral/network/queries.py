@@ -26,6 +26,7 @@ _READERS = {
 }
 
 _PLAIN = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "date")
+_BY_ARROW = {Type(name).arrow(): Type(name) for name in _PLAIN}
 
 
 class Query(Declaration):
@@ -125,8 +126,7 @@ def _type(found: pa.DataType) -> Type:
         return Type("timestamp_ntz" if found.tz is None else "timestamp")
     if pa.types.is_unsigned_integer(found):
         return Type("bigint")
-    known_types = {Type(name).arrow(): Type(name) for name in _PLAIN}
-    return known_types.get(found, Type("string"))
+    return _BY_ARROW.get(found, Type("string"))
 
 
 def require_keys(table: pa.Table, key: str) -> pa.Table:
@@ -162,6 +162,13 @@ def _read(path: str, directory: Path | None) -> pa.Table:
 
 
 def _from_rows(rows: list[dict[str, Any]]) -> pa.Table:
+    if not rows:
+        raise NetworkError(
+            "BAD_VALUES",
+            "without rows nobody knows the types of the parameters",
+            where="key values",
+            hint="give an Arrow table, a Parquet or an Arrow file that has columns and no rows",
+        )
     try:
         return pa.Table.from_pylist(rows)
     except pa.ArrowException as error:

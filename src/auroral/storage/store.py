@@ -27,7 +27,7 @@ from auroral.storage.cache import TableCache
 from auroral.storage.change import Change, Fresh, difference
 from auroral.storage.compaction import merged, runs_to_merge
 from auroral.storage.lock import DirectoryLock
-from auroral.storage.manifest import FORMAT, Manifest
+from auroral.storage.manifest import FORMAT, Manifest, QueryRow
 from auroral.storage.segment import (
     MAX_FILE_BYTES,
     Segment,
@@ -304,10 +304,11 @@ class Store:
         self.fault("recorded")
         return step
 
-    def forget_queries(self, firsts: Sequence[int]) -> None:
-        """Drop the rows of queries that ended before everything that is to come."""
+    def forget_queries(self, firsts: Sequence[int], instead: Sequence[QueryRow] = ()) -> None:
+        """Drop the rows of queries that ended before all that is to come, or put others there."""
         with self.lock, self.manifest.transaction():
             self.manifest.forget_queries(firsts)
+            self.manifest.add_queries(instead)
 
     def forget(
         self,

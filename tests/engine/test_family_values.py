@@ -1,0 +1,170 @@
+"""What was added to families row by row, across restarts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import auroral as au
+from auroral.storage import Store
+from tests.conformance import sparkless
+
+from .market import ALERTS, RULES, Row, alerts, batch, numbers, ticks
+
+
+def _market() -> au.Network:
+    net = ticks()
+    net.family("alerts", ALERTS, RULES, "rule")
+    net.family("counted", ALERTS.replace(", :limit AS over", ""), RULES, "rule", results="count")
+    return net
+
+
+def _files(state: Path) -> list[str]:
+    return sorted(path.name for path in (state / "queries").iterdir())
+
+
+def _matches(engine: au.Engine, family: str) -> dict[str, int]:
+    found = engine.matches(family)
+    return dict(zip(found["query"].to_pylist(), found["matches"].to_pylist(), strict=True))
+
+
+def test_rows_that_came_one_by_one_are_one_file_after_a_restart(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    later: list[Row] = [{"rule": n, "sym": "ABC"[n % 3], "limit": n % 20.0} for n in range(10, 60)]
+    state = tmp_path / "state"
+    with sparkless.make_engine(_market(), state=state) as engine:
+        for row in later:
+            engine.modify(add={"alerts": [row]})
+        engine.modify(remove=["alerts[12]", "alerts[2]"])
+        engine.enqueue("ticks", batch(0, 30))
+        engine.drain()
+        assert len(_files(state)) == 2 + len(later)
+    rules = [rule for rule in [*RULES, *later] if rule["rule"] not in (2, 12)]
+    for turn, span in enumerate([(30, 60), (60, 90)]):
+        with sparkless.make_engine(_market(), state=state) as engine:
+            assert len(_files(state)) == 3
+            engine.enqueue("ticks", batch(*span))
+            engine.drain()
+            found = engine.dequeue("alerts")
+            pairs = list(zip(found["rule"].to_pylist(), numbers(found), strict=True))
+            expected = [*alerts(rules, (0, 30))] * (turn == 0) + alerts(rules, span)
+            assert sorted(pairs) == sorted(expected)
+            fired = alerts(rules, (0, span[1]))
+            assert _matches(engine, "alerts") == {
+                f"alerts[{rule['rule']}]": sum(r == rule["rule"] for r, _ in fired)
+                for rule in rules
+            }
+            with pytest.raises(au.NetworkError, match=r"DUPLICATE_NAME.*has a member 30"):
+                engine.modify(add={"alerts": [later[20]]})
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_restarts_do_not_change_what_families_find(
+    seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Rows come and go, keys come again, two families in turn; some tuples wait at the restart."""
+    sparkless.no_spark(monkeypatch)
+    rng = Random(seed)
+    own = dict(zip((1, 2, 3, 4), RULES, strict=True))
+    there: dict[str, dict[int, Row]] = {"alerts": dict(own), "counted": dict(own)}
+    fired: list[tuple[int, int]] = []
+    counts: Counter[int] = Counter()
+    taken: list[tuple[int, int]] = []
+    at = 0
+    for _ in range(4):
+        with sparkless.make_engine(_market(), state=tmp_path / "state") as engine:
+            for _ in range(rng.randrange(1, 12)):
+                family = rng.choice(list(there))
+                key = rng.randrange(8)
+                if key in there[family]:
+                    engine.modify(remove=[f"{family}[{key}]"])
+                    del there[family][key]
+                else:
+                    limit = rng.randrange(20) if rng.random() < 0.2 else float(rng.randrange(20))
+                    row = {"rule": key, "sym": rng.choice("ABC"), "limit": limit}
+                    engine.modify(add={family: [row]})
+                    there[family][key] = row
+                    counts[key] *= family != "counted"
+                if rng.random() < 0.5:
+                    engine.enqueue("ticks", batch(at, at + 5))
+                    fired += alerts(list(there["alerts"].values()), (at, at + 5))
+                    counts.update(
+                        rule for rule, _ in alerts(list(there["counted"].values()), (at, at + 5))
+                    )
+                    at += 5
+                if rng.random() < 0.3:
+                    engine.drain()
+            if rng.random() < 0.5:
+                engine.drain()
+                found = engine.dequeue("alerts")
+                taken += zip(found["rule"].to_pylist(), numbers(found), strict=True)
+    with sparkless.make_engine(_market(), state=tmp_path / "state") as engine:
+        engine.drain()
+        found = engine.dequeue("alerts")
+        taken += zip(found["rule"].to_pylist(), numbers(found), strict=True)
+        assert sorted(taken) == sorted(fired)
+        assert _matches(engine, "counted") == {
+            f"counted[{key}]": counts[key] for key in there["counted"]
+        }
+
+
+def test_a_crash_while_files_are_put_together_leaves_what_was(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    state = tmp_path / "state"
+    with sparkless.make_engine(_market(), state=state) as engine:
+        for n in range(10, 14):
+            engine.modify(add={"alerts": [{"rule": n, "sym": "A", "limit": 0.0}]})
+    before = _files(state)
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "forget_queries", _fail_if_instead)
+        session: Any = sparkless.NoSession()
+        engine = au.Engine(_market(), spark=session, state=state, background=False)
+        with pytest.raises(KeyboardInterrupt):
+            engine.start()
+    assert set(before) < set(_files(state))
+    with sparkless.make_engine(_market(), state=state) as engine:
+        assert len(_files(state)) == 3
+        engine.enqueue("ticks", batch(0, 30))
+        engine.drain()
+        assert len(_matches(engine, "alerts")) == len(RULES) + 4
+
+
+def _fail_if_instead(_self: Store, _firsts: list[int], instead: object = ()) -> None:
+    if instead:
+        raise KeyboardInterrupt
+
+
+def test_families_may_have_no_rows_yet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Several of them, beside other queries; rows come later, or none come at all."""
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    none = pa.Table.from_pylist(RULES).slice(0, 0)
+    for name in ("early", "late", "never"):
+        net.family(name, ALERTS, none, "rule")
+    net.query("all", "SELECT n FROM ticks")
+    for span in ((0, 30), (30, 60)):
+        with sparkless.make_engine(net, state=tmp_path / "state") as engine:
+            if span[0] == 0:
+                engine.modify(add={"early": RULES, "never": none})
+                engine.modify(add={"late": [], "never": none})
+            else:
+                engine.modify(add={"late": RULES})
+            engine.enqueue("ticks", batch(*span))
+            engine.drain()
+            found = {name: numbers(engine.dequeue(name)) for name in ("early", "never", "all")}
+            assert found["all"] == list(range(*span))
+            assert sorted(found["early"]) == sorted(n for _, n in alerts(RULES, span))
+            assert found["never"] == []
+            late = alerts(RULES, span) if span[0] else []
+            assert sorted(numbers(engine.dequeue("late"))) == sorted(n for _, n in late)
+            with pytest.raises(au.NetworkError, match=r"BAD_VALUES.*types of the parameters"):
+                engine.modify(add={"other": au.Family(ALERTS, [], "rule")})
