@@ -39,6 +39,17 @@ def test_queries_give_what_they_would_give_alone(
     Drive(sparkless.make_engine, scenario, chosen, rng).go(tmp_path)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_queries_that_need_boxes_come_and_go_beside_others(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    rng = Random(seed)
+    kinds = {"boxed": 4, "select": 2, "join": 1, "aggregate": 1, "family": 1, "count": 1}
+    scenario = Maker(rng, kinds).scenario(12)
+    Drive(sparkless.make_engine, scenario, manner(rng), rng).go(tmp_path)
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", [7, 11])
 def test_queries_give_the_same_on_spark(make_engine: MakeEngine, seed: int, tmp_path: Path) -> None:
@@ -72,6 +83,23 @@ PLANS: dict[str, tuple[dict[str, Query], list[Action], frozenset[int]]] = {
         FEW,
         [feed("A", 3), modify("few", few="SELECT x FROM A WHERE k < 3"), feed("A", 3)],
         frozenset((17,)),
+    ),
+    "another that needs boxes of its own under the same name": (
+        {**FEW, "last": Query("SELECT count(*) AS c FROM A [ROWS 2]")},
+        [
+            feed("A", 3),
+            modify("last", last="SELECT sum(k) AS s, count(*) AS c FROM A [ROWS 3]"),
+            feed("A", 3),
+            modify(
+                "last", "few", last="SELECT k FROM A", few="SELECT count(*) AS n FROM A [ROWS 4]"
+            ),
+            feed("A", 5),
+            modify(
+                "last", "few", last="SELECT count(*) AS n FROM A [ROWS 1]", few="SELECT k FROM A"
+            ),
+            feed("A", 3),
+        ],
+        frozenset((30, 77)),
     ),
     "here and gone before anything came": (
         FEW,

@@ -170,7 +170,8 @@ class Loop:
         self.wake()
 
     def _run(self) -> None:
-        self._stepper.warm_up()
+        with self.busy:  # queries may come that need other boxes
+            self._stepper.warm_up()
         self._warm.set()
         while not self._stopping.is_set():
             if not self.work():

@@ -261,9 +261,9 @@ class Queries:
         meta = {NEXT: str(self._next)}
         self._store.commit(Change(queries=rows, ended=ended, gone=gone, heads=heads, meta=meta))
         self._rows |= {row.name: row for row in rows}
-        self.boxed |= wanted.boxed
-        for name in wanted.unboxed:
+        for name in wanted.unboxed:  # before others may have their names
             del self.boxed[name]
+        self.boxed |= wanted.boxed
         for name, members in wanted.members.items():
             self.book.entries[name].gone |= dict.fromkeys(members, moment)
 
