@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import pytest
 
 import auroral.spark.stateful_runner
 from auroral import Family, Ordered, Query
+from auroral.engine.stepper import Stepper
 
 from . import sparkless
 from .driving import Drive, Manner, manner
@@ -160,3 +162,26 @@ def test_what_was_removed_stays_away(tmp_path: Path, monkeypatch: pytest.MonkeyP
             engine.drain()
             assert engine.list_entities()["queries"] == ["all"]
             assert engine.dequeue("all").num_rows == 3
+
+
+def test_boxes_do_not_change_while_spark_gets_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def warm_up(_self: Stepper) -> None:
+        begun.set()
+        assert go_on.wait(60)
+
+    monkeypatch.setattr(Stepper, "warm_up", warm_up)
+    net = Scenario({"A": None}, FEW, [], ends=False, routing="tickets").network()
+    with sparkless.make_engine(net, state=tmp_path, background=True) as engine:
+        assert begun.wait(60)
+        free = engine._loop.busy.acquire(blocking=False)
+        go_on.set()
+        assert not free, "a query could come that needs other boxes"
+        engine.modify(add={"last": "SELECT count(*) AS c FROM A [ROWS 2]"})
+        engine.enqueue("A", feed("A", 5).rows)
+        engine.drain()
+        assert engine.dequeue("last")["c"].to_pylist() == [2, 2]
