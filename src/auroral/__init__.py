@@ -7,6 +7,10 @@ from auroral.boxes.order import Order
 from auroral.boxes.window import Window
 from auroral.continuous.expansion import query_schemas
 from auroral.errors import AuroralError, NetworkError, RunError, StateError, UsageError
+from auroral.io.iterable import IterableSource
+from auroral.io.sinks.csv import CsvSink
+from auroral.io.sinks.jsonl import JsonlSink
+from auroral.io.sinks.parquet import ParquetSink
 from auroral.network import check
 from auroral.network.declarations import EngineOptions
 from auroral.network.function import function
@@ -35,14 +39,18 @@ check.query_checker = query_schemas
 
 __all__ = [
     "AuroralError",
+    "CsvSink",
     "Delayed",
     "Engine",
     "EngineOptions",
     "Family",
+    "IterableSource",
+    "JsonlSink",
     "Network",
     "NetworkError",
     "Order",
     "Ordered",
+    "ParquetSink",
     "Progress",
     "Punctuated",
     "QoS",

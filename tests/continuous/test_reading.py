@@ -67,6 +67,8 @@ def test_template_and_constants_select_what_the_text_selects(text: str) -> None:
         ("s in ('x', null, 'y', 'x')", [[("s", "in", ["x", "y"])]]),
         ("b", [[("b", "=", True)]]),
         ("not b and b <> true", [[("b", "=", False)], [("b", "=", False)]]),
+        ("b <> 1", [[("CAST(b AS int)", "!=", 1)]]),
+        ("not (b = 2D)", [[("CAST(b AS double)", "!=", 2.0)]]),
         ("i IS NULL or not (d is null)", [[("i", "null", None), ("d", "not null", None)]]),
         ("i < J", [[("i < j", "=", True)]]),
         ("not (i = j + 1)", [[("i <> (j + 1)", "=", True)]]),

@@ -79,6 +79,7 @@ _number_fields = _of("ty i j l f d dec")
 _numbers = _of(
     "0 1 2 -1 2.5 2.50 2.505 -0.5 0.1 128 -129 3000000000 2L 1e2 2.5D 0.1D 0.1f 3e9 1BD 9999.991"
     " 99999 2*5 1/3 -(2) 'NaN' '2' 'x' null cast('Infinity'as(double)) 9223372036854775807"
+    " 99999999999999999999999999999"
 ).map(lambda text: text.replace("as(double)", " as double"))
 _strings = _of("'a' 'abc' '' '2' 'x_y' null 'ünï' lower('ABC') 2 2.5")
 _moments = st.sampled_from(
@@ -117,7 +118,7 @@ _leaves = st.one_of(
     _call("i + {} {} {}", _of("1 j"), _ops, _numbers),
     _call("{} {} {}", _numbers, _ops, _numbers),
     _call("length(s) {} {}", _ops, _numbers),
-    _call("b {} {}", _of("= <>"), _of("true false null 1")),
+    _call("b {} {}", _of("= <>"), _of("true false null 1 0 2 2.0D 0.5D 1.5f 1BD")),
     _of("b true false"),
 )
 

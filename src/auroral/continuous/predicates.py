@@ -184,7 +184,7 @@ class Atoms:
         how = comparison(type, op, self.names.typed(right).type)
         if how is None:
             return None
-        if type == BOOLEAN and op == "<>":
+        if how.type == BOOLEAN and op == "<>":
             opposite = how.finish
             how = Comparison("=", how.type, lambda v: _not(opposite(v)), how.cast)
         return self._atom(left, how, (right,), side)

@@ -51,12 +51,12 @@ class FamilyMembers:
         if entry.count >= SMALL:
             self._large.append(entry)
         else:
-            self._known |= {key: (entry, n) for n, key in enumerate(_texts(entry))}
+            self._known |= {key: (entry, n) for n, key in enumerate(texts(entry))}
 
     def remove(self, entry: Entry) -> None:
         del self.entries[entry.name]
         self._large = [other for other in self._large if other is not entry]
-        for key in _texts(entry) if entry.count < SMALL else ():
+        for key in texts(entry) if entry.count < SMALL else ():
             if key in self._known and self._known[key][0] is entry:
                 del self._known[key]
 
@@ -67,7 +67,7 @@ class FamilyMembers:
         missing = [key for key in keys if key not in found]
         for entry in self._large if missing else ():
             places = _places(entry, pa.array(missing, pa.string()))
-            for n, key in zip(places, _texts(entry, places), strict=True):
+            for n, key in zip(places, texts(entry, places), strict=True):
                 if n not in entry.gone:
                     found[key] = entry, n
         # A text may be read as a key that is written in another way: 07 as 7.
@@ -85,7 +85,7 @@ class FamilyMembers:
         for entry in self._large:
             left = [n for n in _places(entry, keys) if stays(entry, n)]
             if left:
-                return _texts(entry, left[:1])[0]
+                return texts(entry, left[:1])[0]
         return None
 
     @property
@@ -172,7 +172,7 @@ def runs_of(chunks: Sequence[Entry]) -> list[Run]:
     return [Run.together(entries) for entries in alike.values()]
 
 
-def _texts(entry: Entry, places: Sequence[int] | None = None) -> list[str]:
+def texts(entry: Entry, places: Sequence[int] | None = None) -> list[str]:
     """The keys of all members, or of some."""
     keys = entry.keys
     assert keys is not None

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from auroral.eddy.entry import Entry
-from auroral.eddy.families import family_of
-from auroral.engine.queries import HELD, Queries
+from auroral.eddy.families import SMALL, family_of, texts
+from auroral.engine.queries import Queries
 from auroral.engine.train import cut
 from auroral.engine.views import View
 from auroral.errors import AuroralError, RunError, StateError, UsageError, closest, known
+from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.network.check import CheckedNetwork
-from auroral.network.types import HIDDEN
+from auroral.network.types import HIDDEN, Schema
 from auroral.spark.plan import in_order
-from auroral.storage import Change, Segment, Store
+from auroral.storage import HELD, Change, Segment, Store
 
 _MOST_WAITING = 64
 OUTPUT = "output "
@@ -70,6 +71,35 @@ class Outputs:
         sink.open(None if saved is None else saved["at"])
         self._sinks[output] = sink
 
+    def reads(self, removed: Collection[str]) -> bool:
+        """Whether a sink gets what queries give that are to be removed."""
+        return any(self._reads(output, removed) for output in self._sinks)
+
+    def _reads(self, output: str, queries: Collection[str]) -> bool:
+        source = self._sources.get(output, output)
+        return source in queries or source.partition("[")[0] in queries
+
+    def require_fit(
+        self, replaced: Mapping[str, Any], schema_of: Callable[[str, Any], Schema]
+    ) -> None:
+        """Refuse queries with other fields than the header of a file that goes on with them."""
+        for output, sink in self._sinks.items():
+            source = self._sources.get(output, output)
+            if source in replaced and isinstance(sink, CsvSink):
+                names = schema_of(source, replaced[source]).names
+                if names != sink.fields:
+                    raise UsageError(
+                        "SINK_FIELDS",
+                        f"{sink.path} has the fields {', '.join(sink.fields)}, the new {source}"
+                        f" has {', '.join(names)}",
+                        hint="give the query another name, or remove the old one before",
+                    )
+
+    def close_gone(self) -> None:
+        """Let go of the sinks of queries that are no more; they have got everything."""
+        for output in [output for output in self._sinks if not self._is_there(output)]:
+            self._sinks.pop(output).close()
+
     def take_over(self, before: Outputs) -> None:
         """Go on with the sinks of outputs as they were before boxes came or went."""
         self._sinks = before._sinks
@@ -106,14 +136,24 @@ class Outputs:
     def _taken_by(self, entry: Entry) -> int:
         """The moment before which everybody who reads a query has taken everything.
 
-        Those are its sinks and the outputs that read it, or else whoever dequeues it.
+        Those are its sink and the outputs that read it, or else whoever dequeues it, or all its
+        members one by one; and in any case the sinks of members.
         """
         name = family_of(entry.name)
+
+        def head(reader: str) -> int:
+            return self._store.head(entry.log, consumer(reader))
+
         outputs = {output for output, source in self._sources.items() if source == name}
-        sinks = {n for n in self._sinks if n == name or n.startswith(f"{name}[")}
-        readers = outputs | sinks or {name}
-        taken = min(self._store.head(entry.log, consumer(reader)) for reader in readers)
-        return taken if readers & set(self._sinks) else max(taken, self._store.head(entry.log, ALL))
+        readers = outputs | ({name} & set(self._sinks)) or {name}
+        taken = min(map(head, readers))
+        if not readers & set(self._sinks):
+            taken = max(taken, self._store.head(entry.log, ALL))
+        if entry.keys is not None and 0 < entry.count - len(entry.gone) <= SMALL:
+            keys = (key for n, key in enumerate(texts(entry)) if n not in entry.gone)
+            taken = max(taken, min(head(f"{name}[{key}]") for key in keys))
+        members = [sink for sink in self._sinks if sink.startswith(f"{name}[")]
+        return min([taken, *map(head, members)])
 
     def _taken(self, name: str, view: View, reader: str, limit: int | None) -> pa.Table:
         parts: list[pa.Table] = []
@@ -133,10 +173,14 @@ class Outputs:
         return table
 
     def compact(self) -> None:
-        """Merge small segments of outputs that nobody has read for a while."""
+        """Merge small segments of outputs that nobody has read; drop what nobody can read."""
         for arc in self._whole:
             if len(self._store.segments(arc)) > _MOST_WAITING:
                 self._store.compact(arc)
+        _, cursors = self._store.names()
+        kept = self._queries.logs()
+        for log in [log for log, reader in cursors if reader == HELD and log not in kept]:
+            self._hold(log, self._emitted_before(log))  # its queries are no more
 
     def _release(self, log: str) -> None:
         """Let go of results of queries once everybody has them; not at every call, it counts."""
@@ -144,9 +188,12 @@ class Outputs:
         entries = self._queries.catalogue.reading(log)
         if not entries or self._asked % (1 + len(entries) // 64):
             return
-        least = min(max(self._taken_by(entry), entry.since) for entry in entries)
-        if least > self._store.head(log, HELD):
-            self._store.commit(Change(heads={(log, HELD): least}))
+        self._hold(log, min(max(self._taken_by(entry), entry.since) for entry in entries))
+
+    def _hold(self, log: str, moment: int) -> None:
+        """Keep results from a moment on."""
+        if moment > self._store.head(log, HELD):
+            self._store.commit(Change(heads={(log, HELD): moment}))
 
     def waiting(self, output: str) -> int:
         """Tuples not delivered yet; of a query, those in whose log they would be found."""
@@ -167,14 +214,24 @@ class Outputs:
         """What there is to read under a name."""
         source = self._sources.get(output, output)
         view = self._whole.get(source) or self._queries.catalogue.view(source)
-        if view is None:
-            names = list(dict.fromkeys([*self._sources, *self._queries.catalogue.names()]))
-            raise UsageError(
-                "UNKNOWN_OUTPUT",
-                f"there is no output {output}; {known(names)}",
-                hint=closest(output, names),
-            )
-        return view
+        if view is not None:
+            return view
+        if source != output:
+            problem = f"the output {output} reads {source}, which was removed"
+            raise UsageError("UNKNOWN_OUTPUT", problem)
+        names = list(dict.fromkeys([*self._sources, *self._queries.catalogue.names()]))
+        raise UsageError(
+            "UNKNOWN_OUTPUT",
+            f"there is no output {output}; {known(names)}",
+            hint=closest(output, names),
+        )
+
+    def _is_there(self, output: str) -> bool:
+        try:
+            self._view(output)
+        except UsageError:
+            return False
+        return True
 
     def _head(self, view: View, reader: str) -> int:
         """The first moment of which a reader has not everything."""
@@ -184,7 +241,7 @@ class Outputs:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([*self._sources, *self._sinks]))
+        return tuple(filter(self._is_there, dict.fromkeys([*self._sources, *self._sinks])))
 
     def close(self) -> None:
         for sink in self._sinks.values():

@@ -23,18 +23,12 @@ from auroral.engine.registering import Registrar
 from auroral.engine.statistics import describe_entity, entities, statistics
 from auroral.engine.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.tables import require_tables
-from auroral.engine.wiring import (
-    declared_sinks,
-    declared_sources,
-    forget_boxes,
-    interleaved,
-    lasting,
-)
-from auroral.engine.works import Settings, build, checked_network
+from auroral.engine.wiring import declared_sinks, declared_sources, interleaved, lasting
+from auroral.engine.works import Settings, build, checked_network, rebuild
 from auroral.errors import AuroralError, UsageError
-from auroral.io.sinks.sink import Sink
+from auroral.io.open import as_sink
+from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.source import Source
-from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.analysis import spark_resolver
@@ -160,7 +154,8 @@ class Engine:
             with_clock=with_clock,
             arrival=self._clock == "arrival",
         )
-        self._build(checked, 0)
+        given = (self._settings, store, self._queries, self._dead, checked)
+        self._works = build(*given, moment=0, ended=self._ingest.ended)
         sources = [*self._sources, *declared_sources(self.network, self._sources)]
         self._endless = not all(source.finite for source in sources)
         self._loop = Loop(
@@ -176,10 +171,6 @@ class Engine:
         sinks = declared_sinks(self.network, self._works.checked, self._queries.catalogue.schema)
         for name, sink in {**sinks, **self._sinks}.items():
             self._works.outputs.bind(name, sink)
-
-    def _build(self, checked: CheckedNetwork, moment: int) -> None:
-        given = (self._settings, self._store, self._queries, self._dead, checked)
-        self._works = build(*given, moment=moment, ended=self._ingest.ended)
 
     # ── queries come and go ──
 
@@ -200,20 +191,25 @@ class Engine:
     ) -> None:
         wanted = self._queries.read(add, remove)
         wanted.declared = frozenset(add) if declared else frozenset()
+        replaced = {name: add[name] for name in remove if name in add}
+        self._works.outputs.require_fit(replaced, self._queries.schema)
+        structural = self._queries.is_structural(wanted)
         with self._loop.failing():
-            if not self._queries.is_structural(wanted):
+            if not structural and not self._works.outputs.reads(remove):
                 self._queries.apply(wanted, self._ingest.at_moment)
                 return
             with self._loop.busy, self._ingest.at_moment() as moment:
-                # Boxes change between trains: everything that has arrived is processed first.
+                # Everything that has arrived is processed first: boxes change between trains, and
+                # sinks get all that a query has given before it goes.
                 self._loop.settle(moment)
-                self._queries.apply(wanted, self._ingest.at_moment, renew=False)
-                forget_boxes(self._store, wanted.unboxed)
-                eddies = self._queries.connect(moment)
-                before = self._works.outputs
-                self._build(checked_network(self._settings, self._queries, eddies), moment)
-                self._works.outputs.take_over(before)
-                self._loop.rewire(self._works.stepper, self._works.outputs)
+                self._queries.apply(wanted, self._ingest.at_moment, renew=not structural)
+                if structural:
+                    given = (self._settings, self._store, self._queries, self._dead)
+                    self._works = rebuild(
+                        self._works, *given, wanted.unboxed, moment=moment, ended=self._ingest.ended
+                    )
+                    self._loop.rewire(self._works.stepper, self._works.outputs)
+                self._works.outputs.close_gone()
 
     def matches(self, query: str | None = None) -> pa.Table:
         """How often each query matched, exactly once, and on how many tuples it failed."""
@@ -341,8 +337,9 @@ class Engine:
         self._require_stopped()
         self._sources.append(source)
 
-    def bind_sink(self, output: str, sink: Sink) -> None:
-        """Deliver an output to a sink; before `start`, or a query at any time."""
+    def bind_sink(self, output: str, sink: Sink | Callable[[Delivery], object]) -> None:
+        """Deliver an output to a sink or a function; before `start`, or a query at any time."""
+        sink = as_sink(sink)
         if not self._started:
             self._sinks[output] = sink
             return

@@ -23,13 +23,12 @@ from auroral.engine.values import FamilyValues
 from auroral.errors import NetworkError, UsageError, closest, known
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
-from auroral.storage import Change, QueryRow, Store
+from auroral.network.types import Schema
+from auroral.storage import HELD, Change, QueryRow, Store
 
 EDDY = "eddy#"
 NEXT = "next_query"
 """Under which the manifest keeps the next id: none is ever given twice."""
-HELD = "results"
-"""The reader that keeps the results of queries until everybody has them."""
 
 
 def eddy_name(arcs: Sequence[str]) -> str:
@@ -98,6 +97,11 @@ class Queries:
         with self.lock:
             kinds = {key for version in self._versions[eddy] for key in version.copied}
             return any(log_of(*key) == log for key in kinds)
+
+    def logs(self) -> set[str]:
+        """The logs of results that queries have."""
+        with self.lock:
+            return set(self.book.logs())
 
     def learn(self, eddy: str, samples: Mapping[str, Mapping[str, pa.Array]]) -> None:
         """Take samples of values; small sets of predicates are compiled anew for them."""
@@ -189,6 +193,10 @@ class Queries:
         return add, remove
 
     # ── changing ──
+
+    def schema(self, name: str, given: Any) -> Schema:
+        """The fields of a query that may come."""
+        return self._registrar.schema(name, given)
 
     def read(self, add: Mapping[str, Any], remove: Sequence[str]) -> Modification:
         """Read and check a modification."""

@@ -16,6 +16,7 @@ from auroral.network.box import Resolver
 from auroral.network.check import type_arcs, what_boxes_see
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
+from auroral.network.types import Schema
 
 
 class Registrar:
@@ -52,6 +53,10 @@ class Registrar:
         found = self._reader.shared(name, query)
         results_schema(query, found)
         return Entry(name, query, 0, found.read, found.constants, found.keys)
+
+    def schema(self, name: str, given: Any) -> Schema:
+        """The fields of the results of a query, as it may be given."""
+        return self._reader.schema(name, self.query(name, given))
 
     def said(self, query: Query) -> str:
         """What a network says of a query, to be compared with what another says."""

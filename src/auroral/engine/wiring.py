@@ -9,7 +9,7 @@ from typing import Any
 
 from auroral.boxes.eddy import Eddy
 from auroral.engine.delivery import ALL, OUTPUT, consumer
-from auroral.engine.queries import EDDY, HELD
+from auroral.engine.queries import EDDY
 from auroral.engine.stepper import PLANE
 from auroral.io.interleave import Interleaver
 from auroral.io.open import SOURCES, open_sink, open_source
@@ -19,7 +19,7 @@ from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.network.types import Schema
 from auroral.scheduling.superboxes import Superbox, superboxes
-from auroral.storage import Change, Store
+from auroral.storage import HELD, Change, Store
 
 
 def output_arcs(checked: CheckedNetwork, bound: Iterable[str] = ()) -> dict[str, str]:
@@ -112,7 +112,8 @@ def declared_sinks(
     for name, output in network.outputs.items():
         if output.sink:
             schema = checked.schema_of(arcs[name]) if name in arcs else schema_of(output.from_)
-            assert schema is not None
+            if schema is None:  # the query was removed in an earlier run
+                continue
             found[name] = open_sink(name, output.sink, schema, root=root)
     return found
 

@@ -15,7 +15,7 @@ from auroral.engine.plane import ProgressPlane
 from auroral.engine.queries import Queries
 from auroral.engine.stateful import StatefulBox
 from auroral.engine.stepper import Stepper, slots_directory
-from auroral.engine.wiring import all_superboxes, output_arcs, register_consumers
+from auroral.engine.wiring import all_superboxes, forget_boxes, output_arcs, register_consumers
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
@@ -109,6 +109,25 @@ def build(
         checked, store, arcs | shared, settings.now_us, stepper.emitted_before, queries
     )
     return Works(checked, plane, superboxes, stateful, stepper, outputs)
+
+
+def rebuild(
+    before: Works,
+    settings: Settings,
+    store: Store,
+    queries: Queries,
+    dead: DeadLetters,
+    unboxed: Sequence[str],
+    *,
+    moment: int,
+    ended: int | None,
+) -> Works:
+    """Put a network together whose boxes have changed, from a moment on; sinks stay."""
+    forget_boxes(store, unboxed)
+    checked = checked_network(settings, queries, queries.connect(moment))
+    works = build(settings, store, queries, dead, checked, moment=moment, ended=ended)
+    works.outputs.take_over(before.outputs)
+    return works
 
 
 def _forget_steps(store: Store, superboxes: Sequence[Superbox]) -> None:

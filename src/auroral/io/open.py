@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from auroral.io.sinks.console import ConsoleSink
 from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.jsonl import JsonlSink
 from auroral.io.sinks.parquet import ParquetSink
-from auroral.io.sinks.sink import Sink
+from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.source import Source
 from auroral.network.types import Schema
 
@@ -92,6 +92,11 @@ def open_sink(output: str, spec: Spec, schema: Schema, *, root: str | Path = "."
     if kind == "jsonl":
         return JsonlSink(path, durable=durable)
     return ParquetSink(path, durable=durable)
+
+
+def as_sink(given: Sink | Callable[[Delivery], object]) -> Sink:
+    """A sink, or a function that gets deliveries."""
+    return CallbackSink(given) if callable(given) else given
 
 
 def _by_path(path: str | os.PathLike[str], where: str) -> dict[str, Any]:

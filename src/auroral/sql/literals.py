@@ -9,7 +9,7 @@ from decimal import Decimal
 from auroral.errors import NetworkError
 from auroral.network.types import Type
 from auroral.sql.casts import cast_value
-from auroral.sql.numbers import LIMITS, float32
+from auroral.sql.numbers import LIMITS, WIDE, float32
 from auroral.sql.syntax import Literal
 
 _MICROS = {
@@ -68,7 +68,8 @@ def _decimal(value: Decimal) -> Literal:
     precision = max(len(digits) + max(exponent, 0), scale)
     if precision > 38:
         raise ValueError(f"{value} has more than 38 digits")
-    return Literal(value.quantize(Decimal(1).scaleb(-scale)), Type("decimal", precision, scale))
+    exact = value.quantize(Decimal(1).scaleb(-scale), context=WIDE)
+    return Literal(exact, Type("decimal", precision, scale))
 
 
 def typed_literal(kind: str, text: str) -> Literal:

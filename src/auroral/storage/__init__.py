@@ -1,9 +1,19 @@
 """Segment logs, cursors, retention, compaction and the manifest."""
 
-from auroral.storage.change import Change, Fresh
+from auroral.storage.change import HELD, Change, Fresh
 from auroral.storage.journal import Journal
 from auroral.storage.manifest import Manifest, QueryRow
 from auroral.storage.segment import Segment
 from auroral.storage.store import Store, opened
 
-__all__ = ["Change", "Fresh", "Journal", "Manifest", "QueryRow", "Segment", "Store", "opened"]
+__all__ = [
+    "HELD",
+    "Change",
+    "Fresh",
+    "Journal",
+    "Manifest",
+    "QueryRow",
+    "Segment",
+    "Store",
+    "opened",
+]

@@ -22,6 +22,10 @@ class Fresh:
     punctuations: tuple[tuple[int, Any, tuple[Any, ...]], ...] = ()
 
 
+HELD = "results"
+"""A consumer that decides alone what its log keeps; the others only know how far they have come."""
+
+
 @dataclass
 class Change:
     """What one transaction makes true."""

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from auroral.errors import StateError
 from auroral.storage.cache import TableCache
-from auroral.storage.change import Change, Fresh, difference
+from auroral.storage.change import HELD, Change, Fresh, difference
 from auroral.storage.compaction import merged, runs_to_merge
 from auroral.storage.lock import DirectoryLock
 from auroral.storage.manifest import FORMAT, Manifest, QueryRow
@@ -338,9 +338,9 @@ class Store:
 
     def _retire(self, log_name: str) -> None:
         """Delete what is before every tail."""
-        tails = [tail for (log, _), (_, tail) in self._cursors.items() if log == log_name]
+        tails = {name: tail for (log, name), (_, tail) in self._cursors.items() if log == log_name}
         log = self._logs.get(log_name, [])
-        oldest = min(tails, default=0)
+        oldest = tails.get(HELD, min(tails.values(), default=0))
         old = [segment for segment in log if segment.last < oldest]
         if old:
             self._replace(log_name, old, [])

@@ -23,6 +23,7 @@ class CsvSink:
 
     def __init__(self, path: str | Path, schema: Schema, *, durable: bool = False):
         self.path = str(path)
+        self.fields = schema.names
         self._file = AppendFile(path, durable=durable)
         names = csv_fields(pa.array(schema.names, pa.string())).to_pylist()
         self._header = (",".join(names) + "\n").encode()

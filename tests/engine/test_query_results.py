@@ -1,0 +1,133 @@
+"""Who gets the results of queries that come and go, and how long they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import auroral as au
+from auroral.io.sinks.callback import CallbackSink
+from auroral.io.sinks.sink import Delivery
+from tests.conformance import sparkless
+
+from .market import ALERTS, RULES, above, alerts, batch, numbers, ticks
+
+
+@pytest.fixture(autouse=True)
+def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+
+
+def _market(path: Path | None = None) -> au.Network:
+    net = ticks()
+    net.query("dear", "SELECT n FROM ticks WHERE price > 10")
+    net.query("all", "SELECT n FROM ticks")
+    net.family("alerts", ALERTS, RULES, "rule")
+    if path is not None:
+        net.output("file", "dear", sink={"format": "csv", "path": str(path)})
+    return net
+
+
+def _collect(engine: au.Engine, names: list[str]) -> dict[str, list[int]]:
+    got: dict[str, list[int]] = {name: [] for name in names}
+
+    def sink_of(name: str) -> Callable[[Delivery], None]:
+        return lambda delivery: got[name].extend(delivery.table["n"].to_pylist())
+
+    for name in names:
+        engine.bind_sink(name, CallbackSink(sink_of(name)))
+    return got
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_sink_gets_all_that_a_query_gave_before_it_was_removed(background: bool) -> None:
+    """Whatever still waited; the sinks of others go on."""
+    names = ["dear", "all", "alerts", "alerts[1]", "alerts[3]"]
+    with sparkless.make_engine(_market(), background=background) as engine:
+        got = _collect(engine, names)
+        engine.enqueue("ticks", batch(0, 20))
+        engine.modify(remove=["dear", "alerts[1]"])
+        assert got["dear"] == above(10, (0, 20))
+        assert got["alerts[1]"] == [n for _, n in alerts(RULES[:1], (0, 20))]
+        engine.enqueue("ticks", batch(20, 40))
+        engine.modify(remove=["alerts"])
+        engine.enqueue("ticks", batch(40, 60))
+        engine.drain()
+        assert got["all"] == list(range(60))
+        assert got["dear"] == above(10, (0, 20))
+        found = [*alerts(RULES, (0, 20)), *alerts(RULES[1:], (20, 40))]
+        assert sorted(got["alerts"]) == sorted(n for _, n in found)
+        assert got["alerts[3]"] == [n for _, n in alerts(RULES[2:3], (0, 40))]
+        assert list(engine.stats()["outputs"]) == ["all"]
+
+
+def test_a_file_goes_on_with_a_query_that_takes_the_place_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "dear.csv"
+    net = _market(path)
+    with sparkless.make_engine(net, state=tmp_path / "state") as engine:
+        engine.enqueue("ticks", batch(0, 20))
+        with pytest.raises(au.UsageError, match=r"SINK_FIELDS.*has the fields n, the new dear"):
+            engine.modify(remove=["dear"], add={"dear": "SELECT n, price FROM ticks"})
+        engine.modify(remove=["dear"], add={"dear": "SELECT n FROM ticks WHERE price > 15"})
+        engine.enqueue("ticks", batch(20, 40))
+        engine.drain()
+        expected = [*above(10, (0, 20)), *above(15, (20, 40))]
+        assert path.read_text().split() == ["n", *map(str, expected)]
+        engine.modify(remove=["dear"])
+        with pytest.raises(au.UsageError, match="the output file reads dear, which was removed"):
+            engine.dequeue("file")
+        assert list(engine.stats()["outputs"]) == []
+    with sparkless.make_engine(net, state=tmp_path / "state") as engine:
+        engine.enqueue("ticks", batch(40, 60))
+        engine.drain()
+        assert engine.list_entities()["queries"] == ["all", "alerts"], "what was removed stays away"
+        assert path.read_text().split() == ["n", *map(str, expected)]
+
+
+def _held(engine: au.Engine) -> int:
+    """How many tuples are kept for queries over ticks."""
+    return sum(segment.rows for segment in engine._store.segments("matches#ticks"))
+
+
+def test_results_are_kept_for_those_who_are_there() -> None:
+    """Not for a query that was removed, nor for a member that was read once."""
+    with sparkless.make_engine(_market()) as engine:
+        engine.enqueue("ticks", batch(0, 20))
+        engine.drain()
+        engine.dequeue("dear"), engine.dequeue("alerts[1]"), engine.dequeue_all("alerts")
+        engine.modify(remove=["dear"])
+        for start in range(20, 80, 20):
+            engine.enqueue("ticks", batch(start, start + 20))
+            engine.drain()
+            engine.dequeue("alerts")
+            assert numbers(engine.dequeue("all"))[-20:] == list(range(start, start + 20))
+            assert _held(engine) == 0
+        engine.enqueue("ticks", batch(80, 100))
+        engine.drain()
+        engine.modify(remove=["all", "alerts"], add={"other": "SELECT sym FROM news"})
+        engine.enqueue("ticks", batch(100, 120))
+        engine.drain()
+        assert _held(engine) == 0, "nobody can read them any more"
+
+
+def test_results_are_kept_until_all_members_have_theirs() -> None:
+    net = ticks()
+    net.family("alerts", ALERTS, RULES, "rule")
+    with sparkless.make_engine(net) as engine:
+        for start in range(0, 60, 20):
+            engine.enqueue("ticks", batch(start, start + 20))
+            engine.drain()
+            for rule in RULES:
+                assert _held(engine) > 0
+                assert numbers(engine.dequeue(f"alerts[{rule['rule']}]")) == [
+                    n for _, n in alerts([rule], (start, start + 20))
+                ]
+            assert _held(engine) == 0
+        got = _collect(engine, ["alerts[1]"])
+        engine.enqueue("ticks", batch(60, 80))
+        engine.drain()
+        assert got["alerts[1]"] == [n for _, n in alerts(RULES[:1], (60, 80))]
+        found = sorted(numbers(engine.dequeue("alerts")))
+        assert found[-5:] == sorted(n for _, n in alerts(RULES, (60, 80)))[-5:], "kept for it too"
