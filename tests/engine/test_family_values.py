@@ -168,3 +168,24 @@ def test_families_may_have_no_rows_yet(monkeypatch: pytest.MonkeyPatch, tmp_path
             assert sorted(numbers(engine.dequeue("late"))) == sorted(n for _, n in late)
             with pytest.raises(au.NetworkError, match=r"BAD_VALUES.*types of the parameters"):
                 engine.modify(add={"other": au.Family(ALERTS, [], "rule")})
+
+
+def test_the_last_family_stays_away_once_it_is_removed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    net.family("alerts", ALERTS, RULES, "rule")
+    for start in range(4):
+        with sparkless.make_engine(net, state=tmp_path) as engine:
+            engine.enqueue("ticks", batch(0, 10))
+            if start == 0:
+                engine.modify(remove=["alerts"])
+            engine.drain()
+            assert engine.list_entities()["queries"] == []
+            if start == 3:
+                engine.modify(add={"alerts": au.Family(ALERTS, RULES, "rule")})
+                engine.enqueue("ticks", batch(10, 40))
+                engine.drain()
+                expected = sorted(n for _, n in alerts(RULES, (10, 40)))
+                assert sorted(numbers(engine.dequeue("alerts"))) == expected

@@ -132,10 +132,13 @@ class Queries:
         eddy gets the versions it would have had.
         """
         with self.lock:
-            head = self._store.least_head(EDDY)
+            reached = self._store.least_head(EDDY)
+            head = reached or 0
             rows = self._store.manifest.queries()
             self._next = int(self._store.manifest.meta(NEXT) or 1)
-            over = {row.first for row in rows if row.until is not None and row.until <= head}
+            ended = {row.first: row.until for row in rows if row.until is not None}
+            # Without any eddy there is nothing left that one would have to see.
+            over = {first for first, until in ended.items() if reached is None or until <= head}
             self._declared = {row.name: row for row in rows if row.declared is not None}
             # What the network declares and somebody has removed must not come back.
             said = {r.first for n, r in self._declared.items() if n in self._network.queries}

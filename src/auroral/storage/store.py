@@ -168,10 +168,10 @@ class Store:
     def has_cursor(self, log: str, consumer: str) -> bool:
         return (log, consumer) in self._cursors
 
-    def least_head(self, prefix: str) -> int:
-        """The first moment that some consumer whose name begins so has not processed."""
+    def least_head(self, prefix: str) -> int | None:
+        """The first moment that some consumer whose name begins so has not processed, if any."""
         heads = [head for (_, name), (head, _) in self._cursors.items() if name.startswith(prefix)]
-        return min(heads, default=0)
+        return min(heads, default=None)
 
     def table(self, segment: Segment, columns: list[str] | None = None) -> pa.Table:
         """A segment's tuples, from memory if they were written just now."""
