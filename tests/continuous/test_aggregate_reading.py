@@ -7,6 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+import auroral as au
 from auroral.continuous.aggregate_reading import (
     ReadAggregate,
     read_aggregate_family,
@@ -14,7 +15,6 @@ from auroral.continuous.aggregate_reading import (
 )
 from auroral.continuous.compiler import compile_query
 from auroral.continuous.families import family_constants
-from auroral.continuous.functions import PythonFunction
 from auroral.continuous.predicates import NotShared
 from auroral.errors import NetworkError
 from auroral.network.box import Scope
@@ -177,15 +177,16 @@ def test_what_only_spark_can_evaluate_is_not_shared() -> None:
             read_shared_aggregate(f"SELECT {part}{where}", ARCS, PROGRESS, scope=scope)
 
 
-def test_functions_in_python_are_not_shared() -> None:
-    odd = PythonFunction("odd", lambda x: x, Type("boolean"))
-    with pytest.raises(NotShared, match="Python"):
-        read_shared_aggregate(
-            "SELECT count(*) AS n FROM S [RANGE 9, WA ts] WHERE odd(n)",
-            ARCS,
-            PROGRESS,
-            functions={"odd": odd},
-        )
+@pytest.mark.parametrize("call", ["count(*)", "count(DISTINCT n)", "median(n)"])
+@pytest.mark.parametrize("window", ["RANGE 9, WA ts", "ROWS 3"])
+def test_functions_in_python_are_refused(call: str, window: str) -> None:
+    """In WHERE of anything but a selection or a join."""
+    net = au.Network("n")
+    net.stream("S", "ts bigint, n int", progress=au.Ordered("ts"))
+    net.function("odd", lambda n: n, returns="boolean")
+    net.query("q", f"SELECT {call} AS c FROM S [{window}] WHERE Odd(n)")
+    with pytest.raises(au.NetworkError, match=r"BAD_QUERY: query q.*odd is a function in Python"):
+        net.check()
 
 
 def test_a_family_has_its_constants_from_a_table() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import auroral as au
 from auroral.continuous.reading import (
     Constant,
     Derived,
@@ -129,3 +130,22 @@ def test_constants_as_a_table() -> None:
     assert table["1"].to_pylist() == [["a", "b1"], ["a", "b2"]]
     assert table["2"].to_pylist()[1] - table["2"].to_pylist()[0] == timedelta(days=1)
     assert constants_table(read("SELECT a FROM S").template, [(), ()]).num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT a AS rule FROM s WHERE a = :p", "DUPLICATE_FIELD: query f: .*besides the key"),
+        ("SELECT a AS _seq FROM s WHERE a = :p", "RESERVED_FIELD: query f: "),
+        (
+            "SELECT count(*) AS n FROM s [RANGE :p, WA a] WHERE a = :p",
+            "BAD_WINDOW: query f: all members of a family have the same windows; found :p",
+        ),
+    ],
+)
+def test_mistakes_say_which_query_they_are_in(sql: str, said: str) -> None:
+    net = au.Network("n")
+    net.stream("s", "a bigint", progress=au.Ordered("a"))
+    net.family("f", sql, [{"rule": 1, "p": 2}], "rule")
+    with pytest.raises(au.NetworkError, match=said):
+        net.check()

@@ -189,3 +189,26 @@ def test_the_last_family_stays_away_once_it_is_removed(
                 engine.drain()
                 expected = sorted(n for _, n in alerts(RULES, (10, 40)))
                 assert sorted(numbers(engine.dequeue("alerts"))) == expected
+
+
+def test_rows_whose_values_are_all_null_have_the_types_of_the_family(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    with sparkless.make_engine(_market()) as engine:
+        engine.modify(add={"alerts": [{"rule": 9, "sym": None, "limit": None}]})
+        engine.enqueue("ticks", batch(0, 30))
+        engine.drain()
+        assert _matches(engine, "alerts")["alerts[9]"] == 0
+        assert engine.dequeue("alerts").num_rows == len(alerts(RULES, (0, 30)))
+        for row in ({"rule": [1], "sym": "A"}, {"rule": 2**70, "sym": "A", "limit": 1.0}):
+            with pytest.raises(au.NetworkError, match="BAD_VALUES"):
+                engine.modify(add={"alerts": [row]})
+
+
+def test_in_a_csv_file_an_empty_field_is_null_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "rules.csv"
+    path.write_text("rule,sym,limit\n1,NA,5.0\n2,null,NaN\n3,,\n")
+    found = au.Family(ALERTS, str(path), "rule").table().to_pylist()
+    assert [row["sym"] for row in found] == ["NA", "null", None]
+    assert [str(row["limit"]) for row in found] == ["5.0", "nan", "None"]

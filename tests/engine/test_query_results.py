@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import auroral as au
+from auroral.cli.display import summary
 from auroral.io.sinks.callback import CallbackSink
 from auroral.io.sinks.sink import Delivery
 from tests.conformance import sparkless
@@ -131,3 +133,98 @@ def test_results_are_kept_until_all_members_have_theirs() -> None:
         assert got["alerts[1]"] == [n for _, n in alerts(RULES[:1], (60, 80))]
         found = sorted(numbers(engine.dequeue("alerts")))
         assert found[-5:] == sorted(n for _, n in alerts(RULES, (60, 80)))[-5:], "kept for it too"
+
+
+def test_fields_of_results_taken_together_differ_in_their_names() -> None:
+    """Whatever queries call them."""
+    net = ticks()
+    net.query("one", "SELECT n, sym AS queries FROM ticks")
+    net.query("other", "SELECT price AS sym FROM ticks")
+    with sparkless.make_engine(net) as engine:
+        engine.enqueue("ticks", batch(1, 3))
+        engine.drain()
+        found = engine.dequeue_all()
+        assert found.column_names == ["n", "sym", "price", "queries"]
+        assert found["queries"].to_pylist() == [["one", "other"]] * 2
+
+
+def test_what_is_no_sink_and_a_second_one_are_refused() -> None:
+    with sparkless.make_engine(_market()) as engine:
+        wrong: Any = 5
+        with pytest.raises(au.UsageError, match="BAD_OPTION: expected a sink or a function"):
+            engine.bind_sink("all", wrong)
+        got: list[int] = []
+        engine.bind_sink("all", lambda delivery: got.extend(delivery.table["n"].to_pylist()))
+        with pytest.raises(au.UsageError, match="HAS_SINK"):
+            engine.bind_sink("all", print)
+        engine.enqueue("ticks", batch(0, 5))
+        engine.drain()
+        assert got == list(range(5))
+
+
+def test_a_sink_begins_after_what_was_taken_together() -> None:
+    net = ticks()
+    net.query("all", "SELECT n FROM ticks")
+    net.query("unread", "SELECT n FROM ticks")
+    with sparkless.make_engine(net) as engine:
+        engine.enqueue("ticks", batch(0, 5))
+        engine.drain()
+        assert engine.dequeue_all("ticks").num_rows == 5
+        got = _collect(engine, ["all"])
+        engine.enqueue("ticks", batch(5, 8))
+        engine.drain()
+        assert got["all"] == [5, 6, 7]
+
+
+def test_a_query_that_needs_boxes_may_have_a_sink_while_it_runs(tmp_path: Path) -> None:
+    """And after a restart, bound before the start or after it."""
+    got: list[int] = []
+    net = _market()
+
+    def take(delivery: Delivery) -> None:
+        got.extend(delivery.table["c"].to_pylist())
+
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        engine.modify(add={"last": "SELECT count(*) AS c FROM ticks [ROWS 2]"})
+        engine.bind_sink("last", take)
+        engine.enqueue("ticks", batch(0, 4))
+        engine.drain()
+    session: Any = sparkless.NoSession()
+    engine = au.Engine(net, spark=session, state=tmp_path, background=False)
+    engine.bind_sink("last", take)
+    with engine:
+        engine.enqueue("ticks", batch(4, 6))
+        engine.drain()
+    assert got == [2, 2, 2]
+
+
+def test_each_query_has_the_reason_of_its_own_failure() -> None:
+    net = ticks()
+    net.function("boom", _boom, returns="boolean")
+    net.function("bang", _bang, returns="boolean")
+    net.query("one", "SELECT n FROM ticks WHERE boom(n)")
+    net.query("two", "SELECT n FROM ticks WHERE bang(n)")
+    net.query("none", "SELECT n FROM ticks WHERE price < 0 AND boom(n)")
+    with sparkless.make_engine(net) as engine:
+        engine.enqueue("ticks", batch(1, 4))
+        engine.drain()
+        stats = engine.stats()
+        found = {name: query.get("error") for name, query in stats["queries"].items()}
+        assert found == {"one": "ValueError: boom", "two": "KeyError: 'bang'", "none": None}
+        told = summary(
+            stats,
+            {"one": "one.csv"},
+            elapsed_s=1.0,
+            stopped=False,
+            resumable=False,
+            dead_letters=Path("dead"),
+        )
+        assert "query one: 0 matches, failed on 3 tuples (ValueError: boom)" in told
+
+
+def _boom(_values: Any) -> Any:
+    raise ValueError("boom")
+
+
+def _bang(_values: Any) -> Any:
+    raise KeyError("bang")

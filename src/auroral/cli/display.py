@@ -97,9 +97,10 @@ def summary(
         else:
             lines.append(f"  output {name}: {output['waiting']:,} made, not delivered (no sink)")
     for name, query in stats["queries"].items():
-        if query["shared"] and name not in targets:
-            errors = f", failed on {query['errors']:,}" if query["errors"] else ""
-            lines.append(f"  query {name}: {query['matches']:,} matches{errors}")
+        failed = query.get("errors", 0)
+        why = f", failed on {failed:,} tuples ({query['error']})" if failed else ""
+        if query["shared"] and (failed or name not in targets):
+            lines.append(f"  query {name}: {query['matches']:,} matches{why}")
     for name, box in stats["boxes"].items():
         if any(box.get("late", {}).values()):
             reasons = ", ".join(f"{reason} {n:,}" for reason, n in box["late"].items())

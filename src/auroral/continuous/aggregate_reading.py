@@ -17,7 +17,6 @@ from auroral.continuous.aggregate_shape import AggregateShape, ReadAggregate, Sh
 from auroral.continuous.analysis import Surroundings, constants_of
 from auroral.continuous.compiler import compile_query
 from auroral.continuous.families import ReadFamily, family_of
-from auroral.continuous.functions import PythonFunction
 from auroral.continuous.predicates import Atoms, Names, NotShared, Slot
 from auroral.continuous.template import Atom, Attribute, Clause, Item
 from auroral.errors import NetworkError, closest, known
@@ -55,7 +54,6 @@ def read_shared_aggregate(
     *,
     scope: Scope | None = None,
     streams: Collection[str] | None = None,
-    functions: Mapping[str, PythonFunction] | None = None,
 ) -> ReadAggregate:
     """Read an aggregate that can share partial results; NotShared says why one can not.
 
@@ -67,7 +65,7 @@ def read_shared_aggregate(
     >>> read.size, read.advance, read.shape.by, str(read.schema())
     (60, 10, ('sym',), 'sym string, top double')
     """
-    around = Surroundings(arcs, progress, scope or Scope(), streams, functions or {})
+    around = Surroundings(arcs, progress, scope or Scope(), streams, {})
     found, slots = _read(sql, around, None)
     return replace(found, constants=constants_of(slots))
 
@@ -80,7 +78,6 @@ def read_aggregate_family(
     columns: Schema,
     scope: Scope | None = None,
     streams: Collection[str] | None = None,
-    functions: Mapping[str, PythonFunction] | None = None,
 ) -> tuple[ReadAggregate, ReadFamily]:
     """Read an aggregate with parameters `:name`, in WHERE and HAVING; and how to find constants.
 
@@ -90,7 +87,7 @@ def read_aggregate_family(
     >>> read_aggregate_family(sql, arcs, {}, columns=columns)[1].parameters
     ('sym', 'n')
     """
-    around = Surroundings(arcs, progress, scope or Scope(), streams, functions or {})
+    around = Surroundings(arcs, progress, scope or Scope(), streams, {})
     found, slots = _read(sql, around, columns)
     return found, family_of(found.template(), slots)
 
@@ -123,21 +120,22 @@ def _boxes(sql: str, around: Surroundings, parameters: Schema | None) -> list[Bo
     if parameters is not None:
         sql = _with_constants(sql, parameters)
     arcs, progress, scope = around.arcs, around.progress, around.scope
-    try:
-        compiled = compile_query("query", sql, arcs, progress, scope=scope, streams=around.streams)
-    except NetworkError as error:
-        if error.code == "UNKNOWN_FUNCTION" and around.functions:
-            raise NotShared("aggregates call no functions in Python") from None
-        raise
+    compiled = compile_query("query", sql, arcs, progress, scope=scope, streams=around.streams)
     return list(compiled.boxes.values())
 
 
 def _with_constants(sql: str, parameters: Schema) -> str:
     made, at = "", 0
-    listed = tokens(sql)
-    for mark, word in pairwise(listed):
+    in_window = False
+    for mark, word in pairwise(tokens(sql)):
+        in_window = word.text in ("range", "rows") if mark.text == "[" else in_window
+        in_window &= mark.text != "]"
         if mark.text == ":" and word.kind == "word" and word.start == mark.end:
             name = sql[word.start : word.end]
+            if in_window:
+                raise NetworkError(
+                    "BAD_WINDOW", f"all members of a family have the same windows; found :{name}"
+                )
             if name not in parameters:
                 raise NetworkError(
                     "UNKNOWN_PARAMETER",

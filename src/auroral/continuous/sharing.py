@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -24,6 +25,7 @@ from auroral.network.check import TypedArc
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query, parameter_types
 from auroral.network.types import Schema
+from auroral.sql.lexer import tokens
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,11 @@ class QueryReader:
     def shared(self, name: str, query: Query) -> Shared:
         """A query for an eddy; NotShared if it needs boxes of its own."""
         try:
-            if isinstance(query, Family):
-                return self._family(query)
-            if self._in_order:
+            if self._in_order and not isinstance(query, Family):
                 raise NotShared("order is enforced")
-            return self._one(query)
+            found = self._family(query) if isinstance(query, Family) else self._one(query)
+            results_schema(query, found)
+            return found
         except NetworkError as error:
             raise self._network.locate(error, "queries", name) from None
 
@@ -96,11 +98,26 @@ class QueryReader:
     def require_boxable(self, name: str, query: Query, why: str) -> None:
         """Refuse what only an eddy can do."""
         place = self._network.place("queries", name)
+        try:
+            self._require_no_function(query.sql)
+        except NetworkError as error:
+            raise error.at(place) from None
         if isinstance(query, Family):
             raise NetworkError("BAD_QUERY", f"a family cannot have this query: {why}", where=place)
         if query.results != "keep":
             raise NetworkError(
                 "BAD_QUERY", f"the results of this query cannot only be counted: {why}", where=place
+            )
+
+    def _require_no_function(self, sql: str) -> None:
+        """Refuse functions in Python where only Spark evaluates expressions."""
+        called = {word.text for word, after in pairwise(tokens(sql)) if after.text == "("}
+        own = [function for function in self._functions if function.lower() in called]
+        if own:
+            raise NetworkError(
+                "BAD_QUERY",
+                f"{own[0]} is a function in Python, and this is no query that can call one",
+                hint="they stand in WHERE, in queries that select or join and share work",
             )
 
     def _one(self, query: Query) -> Shared:
@@ -109,13 +126,13 @@ class QueryReader:
         except NotShared:
             if self._grouped:
                 raise
+            self._require_no_function(query.sql)
             found = read_shared_aggregate(
                 query.sql,
                 self._schemas,
                 self._progress,
                 scope=self._scope,
                 streams=self._network.streams,
-                functions=self._functions,
             )
             return Shared(found, _rows(found.constants_table(), 1))
         if read.template.bands and self._grouped:
@@ -139,6 +156,7 @@ class QueryReader:
         except NotShared:
             if self._grouped:
                 raise
+            self._require_no_function(sql)
             found, family = read_aggregate_family(
                 sql,
                 self._schemas,
@@ -146,7 +164,6 @@ class QueryReader:
                 columns=types,
                 scope=self._scope,
                 streams=self._network.streams,
-                functions=self._functions,
             )
         for item in found.items:
             slots = item.attribute.slots

@@ -59,7 +59,7 @@ class Outputs:
         """Give an output its sink, which goes on where the manifest says."""
         self.require(output)
         if output in self._sinks:
-            self._sinks[output].close()
+            raise UsageError("HAS_SINK", f"the output {output} has a sink already")
         target = _target(sink)
         saved = self._store.manifest.sink(output)
         if saved is not None and saved["to"] != target:
@@ -69,7 +69,15 @@ class Outputs:
                 hint="use the same sink, or another state directory",
             )
         sink.open(None if saved is None else saved["at"])
+        if saved is None:
+            self._begin(self._view(output), consumer(output))
         self._sinks[output] = sink
+
+    def _begin(self, view: View, reader: str) -> None:
+        """Let a new reader begin after what others took together with it."""
+        head = self._head(view, reader)
+        if head > self._store.head(view.log, reader):
+            self._store.commit(Change(heads={(view.log, reader): head}))
 
     def reads(self, removed: Collection[str]) -> bool:
         """Whether a sink gets what queries give that are to be removed."""

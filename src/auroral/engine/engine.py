@@ -169,8 +169,10 @@ class Engine:
         )
         self._modify(*self._queries.declared(), declared=True)
         sinks = declared_sinks(self.network, self._works.checked, self._queries.catalogue.schema)
+        removed = set(self.network.queries) - set(self._queries.catalogue.names())
         for name, sink in {**sinks, **self._sinks}.items():
-            self._works.outputs.bind(name, sink)
+            if name not in removed:
+                self._works.outputs.bind(name, sink)
 
     # ── queries come and go ──
 
@@ -344,7 +346,7 @@ class Engine:
             self._sinks[output] = sink
             return
         self._require_running()
-        if self._queries.catalogue.view(output) is None:
+        if output not in self._queries.boxed and self._queries.catalogue.view(output) is None:
             self._require_stopped()
         with self._loop.busy:
             self._works.outputs.bind(output, sink)

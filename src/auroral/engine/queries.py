@@ -348,7 +348,8 @@ class Queries:
             )
         if isinstance(values, list) and not values:
             return []
-        entry = self._registrar.entry(name, family.query.with_values(values))
+        query = family.query.with_values(values, self._network.directory)
+        entry = self._registrar.entry(name, query)
         assert entry.keys is not None
         if entry.keys.type != family.key_type:
             table = self._with_keys(name, entry, family.key_type)

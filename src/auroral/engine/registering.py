@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.continuous.reading import NotShared
-from auroral.continuous.sharing import QueryReader, results_schema
+from auroral.continuous.sharing import QueryReader
 from auroral.eddy.entry import Entry
 from auroral.network.box import Resolver
 from auroral.network.check import type_arcs, what_boxes_see
@@ -51,7 +51,6 @@ class Registrar:
     def entry(self, name: str, query: Query) -> Entry:
         """A query or a family as an eddy takes it; it has no ids yet."""
         found = self._reader.shared(name, query)
-        results_schema(query, found)
         return Entry(name, query, 0, found.read, found.constants, found.keys)
 
     def schema(self, name: str, given: Any) -> Schema:

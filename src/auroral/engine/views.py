@@ -114,13 +114,12 @@ def _shared_fields(chunks: Sequence[Entry]) -> dict[str, pa.Field]:
                 column = attribute.field or attribute.text
                 names.setdefault(column, set()).add(item.name)
                 types[column] = attribute.type.arrow()
-    agreed = Counter(next(iter(found)) for found in names.values() if len(found) == 1)
-    fields = {}
-    for column, found in names.items():
-        name = next(iter(found))
-        plain = len(found) == 1 and agreed[name] == 1 and name != QUERIES
-        fields[column] = pa.field(name if plain else column, types[column])
-    return fields
+    called = {column: found.pop() if len(found) == 1 else column for column, found in names.items()}
+    while twice := [name for name, n in Counter([QUERIES, *called.values()]).items() if n > 1]:
+        # Columns differ in their own names; only one of them may be called as the list is.
+        own = {column: column if column != QUERIES else f"{QUERIES}_" for column in called}
+        called |= {column: own[column] for column, name in called.items() if name in twice}
+    return {column: pa.field(name, types[column]) for column, name in called.items()}
 
 
 def lineage_of(table: pa.Table) -> Lineage:

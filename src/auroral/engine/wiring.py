@@ -35,8 +35,11 @@ def lasting(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
     """
     plain = copy.copy(network)
     plain.queries = {}
-    known = {*network.outputs, *network.queries}
-    return {**plain.document(), "sinks": {name: "bound" for name in sinks if name not in known}}
+    boxes = {*network.streams, *network.boxes} - {*network.outputs}
+    own = [
+        name for name in sinks if name.partition(".")[0] in boxes and name not in network.outputs
+    ]
+    return {**plain.document(), "sinks": dict.fromkeys(own, "bound")}
 
 
 def all_superboxes(checked: CheckedNetwork, outputs: Mapping[str, str]) -> tuple[Superbox, ...]:

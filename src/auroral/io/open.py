@@ -96,7 +96,12 @@ def open_sink(output: str, spec: Spec, schema: Schema, *, root: str | Path = "."
 
 def as_sink(given: Sink | Callable[[Delivery], object]) -> Sink:
     """A sink, or a function that gets deliveries."""
-    return CallbackSink(given) if callable(given) else given
+    if callable(given):
+        return CallbackSink(given)
+    if not all(hasattr(given, name) for name in ("open", "write", "close")):
+        problem = f"expected a sink or a function, found {type(given).__name__}"
+        raise UsageError("BAD_OPTION", problem)
+    return given
 
 
 def _by_path(path: str | os.PathLike[str], where: str) -> dict[str, Any]:

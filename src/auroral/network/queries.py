@@ -18,11 +18,13 @@ from auroral.network.types import Field as Field_
 from auroral.network.types import Schema, Type
 
 Results = Literal["keep", "count"]
+_CSV = pyarrow.csv.ConvertOptions(null_values=[""], strings_can_be_null=True)
+"""An empty field is NULL, as in streams; nothing else is."""
 _READERS = {
     ".parquet": pyarrow.parquet.read_table,
     ".arrow": pyarrow.feather.read_table,
     ".feather": pyarrow.feather.read_table,
-    ".csv": pyarrow.csv.read_csv,
+    ".csv": lambda path: pyarrow.csv.read_csv(path, convert_options=_CSV),
 }
 
 _PLAIN = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "date")
@@ -96,9 +98,16 @@ class Family(Query):
         given = {"values": values, "key": key}
         super().__init__(sql, **{n: v for n, v in given.items() if v is not None}, **more)
 
-    def with_values(self, values: Any) -> Family:
-        """The same for other rows."""
-        return Family(self.sql, values, self.key, results=self.results)
+    def with_values(self, values: Any, directory: Path | None = None) -> Family:
+        """The same for other rows; columns of NULLs alone have the types they have here."""
+        found = Family(self.sql, values, self.key, results=self.results)
+        table = found.table(directory)
+        empty = [f.name for f in table.schema if pa.types.is_null(f.type)]
+        own = self.table(directory).schema if empty else pa.schema([])
+        for name in (name for name in empty if name in own.names):
+            at = table.column_names.index(name)
+            table = table.set_column(at, own.field(name), table[name].cast(own.field(name).type))
+        return Family(self.sql, table, self.key, results=self.results)
 
     def table(self, directory: Path | None = None) -> pa.Table:
         """The rows; relative paths are below `directory`. Keys must be there and differ."""
@@ -141,6 +150,9 @@ def require_keys(table: pa.Table, key: str) -> pa.Table:
     keys = table[key]
     if keys.null_count:
         raise NetworkError("BAD_VALUES", f"{keys.null_count} rows have no {key}", where="key key")
+    if pa.types.is_nested(keys.type):
+        problem = f"keys name queries, and cannot be {keys.type}"
+        raise NetworkError("BAD_VALUES", problem, where="key key")
     counted = keys.value_counts() if len(keys) else None
     if counted is not None and len(counted) < len(keys):
         twice = next(c["values"] for c in counted.to_pylist() if c["counts"] > 1)
@@ -153,7 +165,9 @@ def _read(path: str, directory: Path | None) -> pa.Table:
     reader = _READERS.get(file.suffix.lower())
     if reader is None:
         raise NetworkError(
-            "BAD_FILE", f"cannot read {path}: expected {known(_READERS)}", where="key values"
+            "BAD_FILE",
+            f"cannot read {path}: the suffixes are {', '.join(_READERS)}",
+            where="key values",
         )
     try:
         return reader(str(file))
@@ -171,7 +185,7 @@ def _from_rows(rows: list[dict[str, Any]]) -> pa.Table:
         )
     try:
         return pa.Table.from_pylist(rows)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OverflowError) as error:
         raise NetworkError(
             "BAD_VALUES", f"the rows do not agree: {error}", where="key values"
         ) from None

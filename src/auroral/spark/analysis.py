@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
@@ -11,6 +15,8 @@ from auroral.errors import NetworkError
 from auroral.network.box import Resolver
 from auroral.network.types import Schema, Type
 
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+
 
 def spark_schema(schema: Schema) -> StructType:
     parsed = StructType.fromDDL(str(schema)) if len(schema) else StructType([])
@@ -18,13 +24,32 @@ def spark_schema(schema: Schema) -> StructType:
     return parsed
 
 
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Spark writes mistakes in queries to standard error, with pages of Java; we tell them."""
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
+
+
 def spark_resolver(session: SparkSession) -> Resolver:
     """Types of expressions that use functions our own catalogue does not know."""
 
     def resolve(text: str, schema: Schema) -> Type:
         try:
-            frame = session.createDataFrame([], spark_schema(schema)).select(F.expr(text))
+            with _unlogged():
+                frame = session.createDataFrame([], spark_schema(schema)).select(F.expr(text))
         except (AnalysisException, ParseException) as error:
+            if error.getCondition() == "UNRESOLVED_ROUTINE":
+                named = (error.getMessageParameters() or {}).get("routineName", text)
+                problem = f"there is no function {named.replace('`', '')}"
+                raise NetworkError("UNKNOWN_FUNCTION", problem) from None
             first = str(error).strip().splitlines()[0]
             raise NetworkError("BAD_EXPRESSION", f"Spark refuses {text!r}: {first}") from None
         return Type.parse(frame.schema[0].dataType.simpleString())

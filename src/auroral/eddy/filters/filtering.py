@@ -63,7 +63,8 @@ class Passage:
         self.at_fault: Words | None = None
         self.doubtful: dict[int, Words] = {}
         """By plane the queries of whose disjunction some part could not be evaluated."""
-        self.reason = ""
+        self.reasons: list[tuple[Words, str]] = []
+        """Why predicates could not be evaluated, and the queries that have them."""
 
     def run(self, errors: Errors) -> None:
         """Visit the operators in order and write the lineage."""
@@ -89,9 +90,7 @@ class Passage:
                 whole[self.rows] = self.at_fault
                 self.at_fault = whole
         if self.block.residues:
-            self.at_fault, self.reason = settle(
-                self.block, self.portion, self.out, self.at_fault, self.reason
-            )
+            self.at_fault = settle(self.block, self.portion, self.out, self.at_fault, self.reasons)
         self._blame(errors)
 
     def _begin(self) -> None:
@@ -156,8 +155,8 @@ class Passage:
     def _fail(self, filter: Filter, at: At) -> None:
         """Predicates could not be evaluated in those rows."""
         self._begin()
-        text = filter.attribute.text
-        self.reason = self.reason or self.portion.reasons.get(text, "")
+        asking = np.bitwise_or.reduce([filter.mask, *(own for _, own in filter.planes.values())])
+        self.reasons.append((asking, self.portion.reasons.get(filter.attribute.text, "")))
         if self.at_fault is None:
             self.at_fault = np.zeros_like(self.state)
         self.at_fault[at] |= self.state[at] & filter.mask
@@ -250,6 +249,11 @@ class Passage:
         if self.at_fault is None:
             return
         bad = self.out & self.at_fault
-        counts = positional.counts(bad)[: len(self.block.ids)]
-        add_errors(errors, self.block.kind, self.block.ids, counts, self.reason)
+        ids = self.block.ids
+        counts = positional.counts(bad)[: len(ids)]
+        for asking, reason in self.reasons:
+            mine = np.unpackbits(asking.view(np.uint8), bitorder="little")[: len(ids)]
+            told = np.flatnonzero(mine & (counts > 0))
+            add_errors(errors, self.block.kind, ids[told], counts[told], reason)
+            counts[told] = 0
         self.out &= ~self.at_fault

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from auroral.eddy.bitmap import set_bits
+from auroral.eddy.bitmap import mask_of, set_bits
 from auroral.eddy.filters.grouped import Block
 from auroral.eddy.filters.keys import Mask
 from auroral.eddy.filters.portion import Portion
@@ -36,9 +36,13 @@ def verify(verifier: Verifier, portion: Portion, rows: At, queries: At) -> tuple
 
 
 def settle(
-    block: Block, portion: Portion, lineage: Words, at_fault: Words | None, reason: str
-) -> tuple[Words | None, str]:
-    """Decide what only pairs can decide; gives who is at fault, and why."""
+    block: Block,
+    portion: Portion,
+    lineage: Words,
+    at_fault: Words | None,
+    reasons: list[tuple[Words, str]],
+) -> Words | None:
+    """Decide what only pairs can decide; gives who is at fault, adds why."""
     for begin, stop, verifier in block.residues:
         low, high = begin // 64, -(-stop // 64)
         step = max(1, PAIRS // (stop - begin))
@@ -54,7 +58,9 @@ def settle(
             np.bitwise_and.at(bytes_, (rows[false], bits[false] >> 3), ~one[false])
             if doubtful.any():
                 at_fault = np.zeros_like(lineage) if at_fault is None else at_fault
-                reason = reason or why
+                asking = np.zeros(lineage.shape[1] * 64, bool)
+                asking[begin:stop] = True
+                reasons.append((mask_of(asking, lineage.shape[1]), why))
                 where = rows[doubtful], bits[doubtful] >> 3
                 np.bitwise_or.at(at_fault.view(np.uint8), where, one[doubtful])
-    return at_fault, reason
+    return at_fault
