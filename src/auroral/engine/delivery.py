@@ -50,6 +50,7 @@ class Outputs:
         }
         self._asked = 0
         self._sinks: dict[str, Sink] = {}
+        """Changed between rounds alone; whoever looks at other times looks at a copy."""
         self._now_us = now_us
         self._emitted_before = emitted_before
         self.lag_s: dict[str, float] = {}
@@ -81,7 +82,7 @@ class Outputs:
 
     def reads(self, removed: Collection[str]) -> bool:
         """Whether a sink gets what queries give that are to be removed."""
-        return any(self._reads(output, removed) for output in self._sinks)
+        return any(self._reads(output, removed) for output in list(self._sinks))
 
     def _reads(self, output: str, queries: Collection[str]) -> bool:
         source = self._sources.get(output, output)
@@ -91,7 +92,7 @@ class Outputs:
         self, replaced: Mapping[str, Any], schema_of: Callable[[str, Any], Schema]
     ) -> None:
         """Refuse queries with other fields than the header of a file that goes on with them."""
-        for output, sink in self._sinks.items():
+        for output, sink in list(self._sinks.items()):
             source = self._sources.get(output, output)
             if source in replaced and isinstance(sink, CsvSink):
                 names = schema_of(source, replaced[source]).names
@@ -105,7 +106,7 @@ class Outputs:
 
     def close_gone(self) -> None:
         """Let go of the sinks of queries that are no more; they have got everything."""
-        for output in [output for output in self._sinks if not self._is_there(output)]:
+        for output in [output for output in self._sinks if self._found(output) is None]:
             self._sinks.pop(output).close()
 
     def take_over(self, before: Outputs) -> None:
@@ -160,7 +161,7 @@ class Outputs:
         if entry.keys is not None and 0 < entry.count - len(entry.gone) <= SMALL:
             keys = (key for n, key in enumerate(texts(entry)) if n not in entry.gone)
             taken = max(taken, min(head(f"{name}[{key}]") for key in keys))
-        members = [sink for sink in self._sinks if sink.startswith(f"{name}[")]
+        members = [sink for sink in list(self._sinks) if sink.startswith(f"{name}[")]
         return min([taken, *map(head, members)])
 
     def _taken(self, name: str, view: View, reader: str, limit: int | None) -> pa.Table:
@@ -211,8 +212,8 @@ class Outputs:
     @property
     def delivered(self) -> bool:
         """Whether every sink has got everything."""
-        views = [(self._view(output), consumer(output)) for output in self._sinks]
-        return not any(self._store.segments(v.log, self._head(v, c)) for v, c in views)
+        views = [(self._found(output), consumer(output)) for output in list(self._sinks)]
+        return not any(v and self._store.segments(v.log, self._head(v, c)) for v, c in views)
 
     def require(self, output: str) -> None:
         """Refuse what is no output."""
@@ -234,22 +235,22 @@ class Outputs:
             hint=closest(output, names),
         )
 
-    def _is_there(self, output: str) -> bool:
+    def _found(self, output: str) -> View | None:
+        """The same, None if the query was removed."""
         try:
-            self._view(output)
+            return self._view(output)
         except UsageError:
-            return False
-        return True
+            return None
 
     def _head(self, view: View, reader: str) -> int:
         """The first moment of which a reader has not everything."""
         taken = max(self._store.head(view.log, reader), view.since)
-        delivered = any(reader == consumer(output) for output in self._sinks)
+        delivered = reader.removeprefix(OUTPUT) in self._sinks
         return taken if delivered else max(taken, self._store.head(view.log, ALL))
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(filter(self._is_there, dict.fromkeys([*self._sources, *self._sinks])))
+        return tuple(filter(self._found, dict.fromkeys([*self._sources, *self._sinks])))
 
     def close(self) -> None:
         for sink in self._sinks.values():
