@@ -162,6 +162,10 @@ def _bind_sinks(
     outputs_ = {name: output.from_ for name, output in network.outputs.items()}
     queries = {name: name for name in network.queries if kept(network, name)}
     names = {name: name for name in checked.arcs} | queries | outputs_
+    for name in (text.partition("=")[0] for text in outputs or []):
+        if name in network.queries and name not in names:
+            problem = f"the results of {name} are counted, not kept"
+            raise UsageError("ONLY_COUNTED", problem, where="--output")
     given = _pairs(outputs, "--output", "output", names)
     targets = dict(given)
     for name, path in given.items():
