@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -228,3 +229,60 @@ def _boom(_values: Any) -> Any:
 
 def _bang(_values: Any) -> Any:
     raise KeyError("bang")
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_function_that_gets_results_may_change_queries(background: bool) -> None:
+    """Also its own, which gives it nothing more; others get everything."""
+    with sparkless.make_engine(_market(), background=background) as engine:
+        got = _collect(engine, ["all", "alerts[1]"])
+        once: list[int] = []
+
+        def fire(delivery: Delivery) -> None:
+            once.extend(delivery.table["n"].to_pylist())
+            engine.modify(
+                remove=["dear", "alerts"],
+                add={
+                    "pairs": "SELECT count(*) AS c FROM ticks [ROWS 2]",
+                    "late": "SELECT n FROM ticks",
+                },
+            )
+
+        engine.bind_sink("dear", fire)
+        for start in range(0, 60, 20):
+            engine.enqueue("ticks", batch(start, start + 20))
+            engine.drain()
+        assert once == above(10, (0, 20))
+        assert got["all"] == list(range(60))
+        assert got["alerts[1]"] == [n for _, n in alerts(RULES[:1], (0, 20))]
+        assert numbers(engine.dequeue("late")) == list(range(20, 60))
+        assert engine.dequeue("pairs")["c"].to_pylist() == [2] * 20
+        assert engine.list_entities()["queries"] == ["all", "late", "pairs"]
+
+
+def test_two_threads_may_change_queries_while_sinks_do() -> None:
+    with sparkless.make_engine(_market(), background=True) as engine:
+        count = 0
+
+        def add(_delivery: Delivery) -> None:
+            nonlocal count
+            count += 1
+            engine.modify(add={f"called{count}": "SELECT count(*) AS c FROM ticks [ROWS 2]"})
+
+        engine.bind_sink("all", add)
+
+        def change(name: str) -> None:
+            for n in range(5):
+                engine.modify(
+                    add={f"{name}{n}": "SELECT count(DISTINCT n) AS c FROM ticks [ROWS 2]"}
+                )
+                engine.enqueue("ticks", batch(n, n + 1))
+                engine.modify(remove=[f"{name}{n}"])
+
+        with ThreadPoolExecutor(2) as threads:
+            for done in [threads.submit(change, name) for name in ("x", "y")]:
+                done.result(timeout=120)
+        engine.drain()
+        queries = engine.list_entities()["queries"]
+        assert queries == ["dear", "all", "alerts", *(f"called{n + 1}" for n in range(count))]
+        assert engine.stats()["outputs"]["all"]["out"] == 10

@@ -51,6 +51,10 @@ class Outputs:
         self._asked = 0
         self._sinks: dict[str, Sink] = {}
         """Changed between rounds alone; whoever looks at other times looks at a copy."""
+        self._called: set[str] = set()
+        """Those whose sinks are being called."""
+        self._over = False
+        """Whether others have taken over."""
         self._now_us = now_us
         self._emitted_before = emitted_before
         self.lag_s: dict[str, float] = {}
@@ -111,23 +115,41 @@ class Outputs:
 
     def take_over(self, before: Outputs) -> None:
         """Go on with the sinks of outputs as they were before boxes came or went."""
-        self._sinks = before._sinks
+        self._sinks, self._called = before._sinks, before._called
         self.lag_s = before.lag_s
+        before._over = True
 
     def deliver(self) -> int:
-        """Hand everything new to the sinks; returns the number of tuples."""
+        """Hand everything new to the sinks; returns the number of tuples.
+
+        A sink may be a function that changes queries. So it may be called while another is, but
+        not again before it has returned, and there may be other outputs then.
+        """
         delivered = 0
-        for output, sink in self._sinks.items():
-            view = self._view(output)
-            for sealed, table in self._batches(view, consumer(output)):
-                change = Change(heads={(view.log, consumer(output)): sealed})
-                if table.num_rows:
-                    position = self._written(output, sink, table, view)
-                    change.sinks = {output: {"to": _target(sink), "at": position}}
-                    change.counts = {(output, "out"): table.num_rows}
-                    delivered += table.num_rows
-                self._store.commit(change)
-                self._release(view.log)
+        for output in list(self._sinks):
+            sink = self._sinks.get(output)
+            if sink is not None and output not in self._called and not self._over:
+                self._called.add(output)
+                try:
+                    delivered += self._deliver(output, sink)
+                finally:
+                    self._called.discard(output)
+        return delivered
+
+    def _deliver(self, output: str, sink: Sink) -> int:
+        delivered = 0
+        view = self._view(output)
+        for sealed, table in self._batches(view, consumer(output)):
+            change = Change(heads={(view.log, consumer(output)): sealed})
+            if table.num_rows:
+                position = self._written(output, sink, table, view)
+                change.sinks = {output: {"to": _target(sink), "at": position}}
+                change.counts = {(output, "out"): table.num_rows}
+                delivered += table.num_rows
+            self._store.commit(change)
+            self._release(view.log)
+            if self._over or self._sinks.get(output) is not sink:
+                break
         return delivered
 
     def dequeue(self, output: str, limit: int | None = None) -> pa.Table:

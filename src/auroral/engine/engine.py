@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from auroral.engine import wiring
 from auroral.engine.dead import DeadLetters
 from auroral.engine.ingest import Ingest
 from auroral.engine.loop import ALL_SOURCES, Loop
@@ -23,7 +24,6 @@ from auroral.engine.registering import Registrar
 from auroral.engine.statistics import describe_entity, entities, statistics
 from auroral.engine.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.tables import require_tables
-from auroral.engine.wiring import declared_sinks, declared_sources, interleaved, lasting
 from auroral.engine.works import Settings, build, checked_network, rebuild
 from auroral.errors import AuroralError, UsageError
 from auroral.io.open import as_sink
@@ -32,11 +32,11 @@ from auroral.io.source import Source
 from auroral.network.network import Network
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.analysis import spark_resolver
-from auroral.spark.lowering import not_executable
 from auroral.spark.session import start_session, step_session
 from auroral.storage import Store
 
 _DRIVER_BYTES = 256 << 20
+_Given = tuple[Mapping[str, Any], Sequence[str]]
 
 
 class Engine:
@@ -86,7 +86,7 @@ class Engine:
         self._started = False
         self._sources: list[Source] = []
         self._sinks: dict[str, Sink] = {}
-        self._modifying = threading.Lock()
+        self._modifying = threading.RLock()
 
     # ── life ──
 
@@ -94,12 +94,12 @@ class Engine:
         """Check the network, open its state, start Spark and begin to work."""
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
-        self.require_executable()
+        wiring.require_executable(self.network)
         self._store = Store(self._state, cores=min(os.cpu_count() or 2, 8), fault=self._fault)
         try:
             if self._store.durable:
                 # Before Spark starts: a wrong directory should be told at once.
-                self._store.bind_network(lasting(self.network, self._sinks))
+                self._store.bind_network(wiring.lasting(self.network, self._sinks))
             self.spark = self._given_spark or start_session(self._master)
             self._step_session = step_session(self.spark)
             self._resolver = spark_resolver(self._step_session)
@@ -122,17 +122,11 @@ class Engine:
             self.shutdown()
             raise
 
-    def require_executable(self) -> None:
-        """Refuse what can be declared but not run yet, by name."""
-        for name, box in self.network.boxes.items():
-            if not box.executable:
-                raise not_executable(self.network.place("boxes", name), box)
-
     def _open(self) -> None:
         store = self._store
         self._dead = DeadLetters(self._dead_path or store.directory / "dead-letters.jsonl", store)
         self._readers: list[StreamReader] = []
-        self._settings = Settings(
+        settings = Settings(
             self.network,
             self._step_session,
             self._resolver,
@@ -144,7 +138,7 @@ class Engine:
             self._now_us,
         )
         self._queries = Queries(store, self.network, Registrar(self.network, self._resolver))
-        checked = checked_network(self._settings, self._queries, self._queries.restore())
+        checked = checked_network(settings, self._queries, self._queries.restore())
         with_clock = ProgressPlane(checked).uses_clock
         self._ingest = Ingest(
             checked,
@@ -154,21 +148,23 @@ class Engine:
             with_clock=with_clock,
             arrival=self._clock == "arrival",
         )
-        given = (self._settings, store, self._queries, self._dead, checked)
+        given = (settings, store, self._queries, self._dead, checked)
         self._works = build(*given, moment=0, ended=self._ingest.ended)
-        sources = [*self._sources, *declared_sources(self.network, self._sources)]
+        sources = [*self._sources, *wiring.declared_sources(self.network, self._sources)]
         self._endless = not all(source.finite for source in sources)
         self._loop = Loop(
             self._ingest,
             self._works.stepper,
             self._works.outputs,
-            interleaved(sources, store.manifest.source(ALL_SOURCES)),
+            wiring.interleaved(sources, store.manifest.source(ALL_SOURCES)),
             train=self._train,
             background=self._background,
             heartbeats=with_clock and self._clock == "wall",
         )
-        self._modify(*self._queries.declared(), declared=True)
-        sinks = declared_sinks(self.network, self._works.checked, self._queries.catalogue.schema)
+        self._change(self._queries.declared(), declared=True)
+        sinks = wiring.declared_sinks(
+            self.network, self._works.checked, self._queries.catalogue.schema
+        )
         removed = set(self.network.queries) - set(self._queries.catalogue.names())
         for name, sink in {**sinks, **self._sinks}.items():
             if name not in removed:
@@ -184,34 +180,38 @@ class Engine:
         tuples that arrive after the call.
         """
         self._require_running()
-        with self._modifying:
-            self._modify(add or {}, [remove] if isinstance(remove, str) else remove)
+        self._change((add or {}, [remove] if isinstance(remove, str) else remove))
         self._loop.wake()
 
-    def _modify(
-        self, add: Mapping[str, Any], remove: Sequence[str], *, declared: bool = False
-    ) -> None:
+    def _change(self, given: _Given, *, declared: bool = False) -> None:
+        with self._modifying:
+            done = self._modify(given, declared)
+        if not done:
+            with self._loop.busy, self._modifying, self._ingest.at_moment() as moment:
+                # Everything that has arrived is processed first: boxes change between trains, and
+                # sinks get all that a query has given before it goes. They may modify, too.
+                with self._loop.failing():
+                    self._loop.settle(moment)
+                self._modify(given, declared, moment)
+
+    def _modify(self, given: _Given, declared: bool, moment: int | None = None) -> bool:
+        """Change queries; False if there must be a moment before which everything is done."""
+        add, remove = given
         wanted = self._queries.read(add, remove)
         wanted.declared = frozenset(add) if declared else frozenset()
         replaced = {name: add[name] for name in remove if name in add}
         self._works.outputs.require_fit(replaced, self._queries.schema)
         structural = self._queries.is_structural(wanted)
+        if moment is None and (structural or self._works.outputs.reads(remove)):
+            return False
         with self._loop.failing():
-            if not structural and not self._works.outputs.reads(remove):
-                self._queries.apply(wanted, self._ingest.at_moment)
-                return
-            with self._loop.busy, self._ingest.at_moment() as moment:
-                # Everything that has arrived is processed first: boxes change between trains, and
-                # sinks get all that a query has given before it goes.
-                self._loop.settle(moment)
-                self._queries.apply(wanted, self._ingest.at_moment, renew=not structural)
-                if structural:
-                    given = (self._settings, self._store, self._queries, self._dead)
-                    self._works = rebuild(
-                        self._works, *given, wanted.unboxed, moment=moment, ended=self._ingest.ended
-                    )
-                    self._loop.rewire(self._works.stepper, self._works.outputs)
+            self._queries.apply(wanted, self._ingest.at_moment, renew=not structural)
+            if structural and moment is not None:
+                self._works = rebuild(self._works, wanted.unboxed, moment)
+                self._loop.rewire(self._works.stepper, self._works.outputs)
+            if moment is not None:
                 self._works.outputs.close_gone()
+        return True
 
     def matches(self, query: str | None = None) -> pa.Table:
         """How often each query matched, exactly once, and on how many tuples it failed."""

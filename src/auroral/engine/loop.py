@@ -140,9 +140,9 @@ class Loop:
         return bool(fed or worked or delivered)
 
     def settle(self, moment: int) -> None:
-        """Process everything before a moment; whoever calls this lets nothing arrive."""
+        """Process and deliver all before a moment; whoever calls this lets nothing arrive."""
         with self.busy:
-            while self._stepper.done_before() < moment or not self._stepper.settled:
+            while not self.reached(moment):
                 if not self.work():
                     break
 

@@ -19,7 +19,15 @@ from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.network.types import Schema
 from auroral.scheduling.superboxes import Superbox, superboxes
+from auroral.spark.lowering import not_executable
 from auroral.storage import HELD, Change, Store
+
+
+def require_executable(network: Network) -> None:
+    """Refuse what can be declared but not run yet, by name."""
+    for name, box in network.boxes.items():
+        if not box.executable:
+            raise not_executable(network.place("boxes", name), box)
 
 
 def output_arcs(checked: CheckedNetwork, bound: Iterable[str] = ()) -> dict[str, str]:

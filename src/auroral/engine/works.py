@@ -50,6 +50,7 @@ class Works:
     stateful: Mapping[str, StatefulBox]
     stepper: Stepper
     outputs: Outputs
+    made_from: tuple[Settings, Store, Queries, DeadLetters]
 
 
 def checked_network(
@@ -108,23 +109,16 @@ def build(
     outputs = Outputs(
         checked, store, arcs | shared, settings.now_us, stepper.emitted_before, queries
     )
-    return Works(checked, plane, superboxes, stateful, stepper, outputs)
+    made_from = (settings, store, queries, dead)
+    return Works(checked, plane, superboxes, stateful, stepper, outputs, made_from)
 
 
-def rebuild(
-    before: Works,
-    settings: Settings,
-    store: Store,
-    queries: Queries,
-    dead: DeadLetters,
-    unboxed: Sequence[str],
-    *,
-    moment: int,
-    ended: int | None,
-) -> Works:
+def rebuild(before: Works, unboxed: Sequence[str], moment: int) -> Works:
     """Put a network together whose boxes have changed, from a moment on; sinks stay."""
+    settings, store, queries, dead = before.made_from
     forget_boxes(store, unboxed)
     checked = checked_network(settings, queries, queries.connect(moment))
+    ended = before.plane.ended
     works = build(settings, store, queries, dead, checked, moment=moment, ended=ended)
     works.outputs.take_over(before.outputs)
     return works
