@@ -68,7 +68,7 @@ def test_results_of_queries_go_to_files(run: Run, tmp_path: Path) -> None:
 def test_counted_queries_have_no_file(run: Run) -> None:
     code, _, shown = run("run", "net.yaml", "--input", "ticks=ticks.csv", "--output", "hits=x.csv")
     assert code == 2
-    assert "UNKNOWN_OUTPUT" in shown
+    assert "ONLY_COUNTED" in shown
 
 
 def test_check_tells_the_fields_of_results(run: Run) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import auroral as au
+import auroral.engine.works
 from auroral.cli.display import summary
 from auroral.io.sinks.callback import CallbackSink
 from auroral.io.sinks.sink import Delivery
@@ -286,3 +288,113 @@ def test_two_threads_may_change_queries_while_sinks_do() -> None:
         queries = engine.list_entities()["queries"]
         assert queries == ["dear", "all", "alerts", *(f"called{n + 1}" for n in range(count))]
         assert engine.stats()["outputs"]["all"]["out"] == 10
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_what_arrives_while_boxes_change_is_for_the_new_ones(background: bool) -> None:
+    """A sink that enqueues is called while everything before is processed."""
+    with sparkless.make_engine(_market(), background=background) as engine:
+        fed: list[int] = []
+
+        def feed(_delivery: Delivery) -> None:
+            if len(fed) < 4:
+                fed.append(len(fed))
+                engine.enqueue("ticks", batch(100, 110))
+
+        engine.bind_sink("all", feed)
+        engine.enqueue("ticks", batch(0, 10))
+        engine.modify(add={"each": "SELECT count(*) AS c FROM ticks [ROWS 1]"})
+        engine.enqueue("ticks", batch(10, 20))
+        for _ in range(5):  # what a sink enqueues comes after what is waited for
+            engine.drain()
+        assert len(fed) == 4
+        total = engine.stats()["streams"]["ticks"]["in"]
+        assert total == 60
+        assert 10 <= engine.dequeue("each").num_rows <= total - 10
+        assert engine.stats()["outputs"]["all"]["out"] == total
+
+
+def _edited(path: Path, dear: str | None) -> au.Network:
+    net = ticks()
+    net.query("all", "SELECT n FROM ticks")
+    if dear is not None:
+        net.query("dear", dear)
+        net.output("file", "dear", sink={"format": "csv", "path": str(path)})
+    return net
+
+
+def test_what_waits_for_the_sink_of_an_edited_query_is_delivered(tmp_path: Path) -> None:
+    path, state = tmp_path / "dear.csv", tmp_path / "state"
+    with sparkless.make_engine(_edited(path, "SELECT n FROM ticks"), state=state) as engine:
+        engine.enqueue("ticks", batch(0, 3))
+        engine.drain()
+        engine.enqueue("ticks", batch(3, 5))
+    with sparkless.make_engine(
+        _edited(path, "SELECT n FROM ticks WHERE n > 5"), state=state
+    ) as engine:
+        engine.enqueue("ticks", batch(5, 8))
+        engine.drain()
+    assert path.read_text().split() == ["n", "0", "1", "2", "3", "4", "6", "7"]
+    with (
+        pytest.raises(au.UsageError, match="SINK_FIELDS"),
+        sparkless.make_engine(_edited(path, "SELECT n, sym FROM ticks"), state=state),
+    ):
+        pass
+
+
+def test_a_query_comes_back_with_the_network_that_says_so(tmp_path: Path) -> None:
+    for dear in ("SELECT n FROM ticks", None, "SELECT n FROM ticks", "SELECT n FROM ticks"):
+        net = ticks()
+        net.query("all", "SELECT n FROM ticks")
+        if dear is not None:
+            net.query("dear", dear)
+        with sparkless.make_engine(net, state=tmp_path) as engine:
+            engine.enqueue("ticks", batch(0, 3))
+            engine.drain()
+            assert ("dear" in engine.list_entities()["queries"]) is (dear is not None)
+
+
+def test_a_query_that_is_only_counted_now_has_no_sink_after_a_restart(tmp_path: Path) -> None:
+    net = _edited(tmp_path / "dear.csv", "SELECT n FROM ticks")
+    with sparkless.make_engine(net, state=tmp_path / "state") as engine:
+        counted = au.Query("SELECT n FROM ticks", results="count")
+        engine.modify(remove=["dear"], add={"dear": counted})
+    with sparkless.make_engine(net, state=tmp_path / "state") as engine:
+        engine.enqueue("ticks", batch(0, 3))
+        engine.drain()
+        assert engine.matches("dear")["matches"].to_pylist() == [3]
+
+
+def test_another_query_of_the_same_name_may_have_another_sink(tmp_path: Path) -> None:
+    with sparkless.make_engine(_market(), state=tmp_path / "state") as engine:
+        for turn in range(2):
+            engine.bind_sink("dear", au.JsonlSink(tmp_path / f"dear{turn}.jsonl"))
+            engine.enqueue("ticks", batch(0, 20))
+            engine.modify(remove=["dear"])
+            engine.modify(add={"dear": "SELECT n FROM ticks WHERE price > 10"})
+    texts = [(tmp_path / f"dear{turn}.jsonl").read_text() for turn in range(2)]
+    assert texts[0] == texts[1] != ""
+
+
+def test_state_of_removed_boxes_is_gone_whenever_it_crashed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "SELECT count(*) AS c, min(n) AS low FROM ticks [ROWS 3]"
+
+    def crash(*_args: Any) -> None:
+        raise SystemExit
+
+    with (
+        monkeypatch.context() as patch,
+        suppress(SystemExit),
+        sparkless.make_engine(_market(), state=tmp_path) as engine,
+    ):
+        engine.modify(add={"three": query})
+        engine.enqueue("ticks", batch(0, 2))
+        engine.drain()
+        patch.setattr(auroral.engine.works, "forget_boxes", crash)
+        engine.modify(remove=["three"], add={"three": query})
+    with sparkless.make_engine(_market(), state=tmp_path) as engine:
+        engine.enqueue("ticks", batch(10, 16))
+        engine.drain()
+        assert engine.dequeue("three")["low"].to_pylist() == [10, 13]

@@ -17,6 +17,7 @@ from auroral.errors import AuroralError, RunError, StateError, UsageError, close
 from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.network.check import CheckedNetwork
+from auroral.network.network import Network
 from auroral.network.types import HIDDEN, Schema
 from auroral.spark.plan import in_order
 from auroral.storage import HELD, Change, Segment, Store
@@ -67,6 +68,8 @@ class Outputs:
             raise UsageError("HAS_SINK", f"the output {output} has a sink already")
         target = _target(sink)
         saved = self._store.manifest.sink(output)
+        if saved is not None and saved["to"] != target and saved.get("closed"):
+            saved = None  # it was another query's
         if saved is not None and saved["to"] != target:
             raise StateError(
                 "SINK_CHANGED",
@@ -77,6 +80,15 @@ class Outputs:
         if saved is None:
             self._begin(self._view(output), consumer(output))
         self._sinks[output] = sink
+
+    def bind_all(self, sinks: Mapping[str, Sink], network: Network) -> None:
+        """Give outputs their sinks that have none yet; not those of queries that were removed."""
+        for output, sink in sinks.items():
+            declared = network.outputs.get(output)
+            query = output if declared is None else declared.from_
+            there = query not in network.queries or self._found(output) is not None
+            if output not in self._sinks and there:
+                self.bind(output, sink)
 
     def _begin(self, view: View, reader: str) -> None:
         """Let a new reader begin after what others took together with it."""
@@ -111,7 +123,11 @@ class Outputs:
     def close_gone(self) -> None:
         """Let go of the sinks of queries that are no more; they have got everything."""
         for output in [output for output in self._sinks if self._found(output) is None]:
-            self._sinks.pop(output).close()
+            sink = self._sinks.pop(output)
+            sink.close()
+            saved = self._store.manifest.sink(output)
+            if saved is not None:
+                self._store.commit(Change(sinks={output: {**saved, "closed": True}}))
 
     def take_over(self, before: Outputs) -> None:
         """Go on with the sinks of outputs as they were before boxes came or went."""

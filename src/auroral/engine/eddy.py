@@ -178,7 +178,7 @@ class EddyBox(StatefulBox):
     def statistics(self) -> dict[str, Any]:
         """What its filters, SteMs and panes do."""
         return {
-            "queries": self._queries.latest(self.name).queries,
+            "queries": self._queries.count(self.name),
             "policy": self._policy,
             "arcs": {name: router.statistics() for name, router in self._routers.items()},
             "held": {name: sum(by.values()) for name, by in self.held_by.items()},

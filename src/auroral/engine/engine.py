@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -140,13 +141,9 @@ class Engine:
         self._queries = Queries(store, self.network, Registrar(self.network, self._resolver))
         checked = checked_network(settings, self._queries, self._queries.restore())
         with_clock = ProgressPlane(checked).uses_clock
+        arrival = self._clock == "arrival"
         self._ingest = Ingest(
-            checked,
-            store,
-            self._dead,
-            self._now_us,
-            with_clock=with_clock,
-            arrival=self._clock == "arrival",
+            checked, store, self._dead, self._now_us, with_clock=with_clock, arrival=arrival
         )
         given = (settings, store, self._queries, self._dead, checked)
         self._works = build(*given, moment=0, ended=self._ingest.ended)
@@ -161,14 +158,14 @@ class Engine:
             background=self._background,
             heartbeats=with_clock and self._clock == "wall",
         )
+        self._bind()  # what waits for sinks of queries that the network has no more
         self._change(self._queries.declared(), declared=True)
-        sinks = wiring.declared_sinks(
-            self.network, self._works.checked, self._queries.catalogue.schema
-        )
-        removed = set(self.network.queries) - set(self._queries.catalogue.names())
-        for name, sink in {**sinks, **self._sinks}.items():
-            if name not in removed:
-                self._works.outputs.bind(name, sink)
+        self._bind()
+
+    def _bind(self) -> None:
+        schema_of = self._queries.catalogue.schema
+        declared = wiring.declared_sinks(self.network, self._works.checked, schema_of)
+        self._works.outputs.bind_all({**declared, **self._sinks}, self.network)
 
     # ── queries come and go ──
 
@@ -180,7 +177,7 @@ class Engine:
         tuples that arrive after the call.
         """
         self._require_running()
-        self._change((add or {}, [remove] if isinstance(remove, str) else remove))
+        self._change((add or {}, [remove] if isinstance(remove, str) else list(remove)))
         self._loop.wake()
 
     def _change(self, given: _Given, *, declared: bool = False) -> None:
@@ -198,16 +195,17 @@ class Engine:
         """Change queries; False if there must be a moment before which everything is done."""
         add, remove = given
         wanted = self._queries.read(add, remove)
-        wanted.declared = frozenset(add) if declared else frozenset()
+        wanted.by_network = declared
         replaced = {name: add[name] for name in remove if name in add}
         self._works.outputs.require_fit(replaced, self._queries.schema)
         structural = self._queries.is_structural(wanted)
         if moment is None and (structural or self._works.outputs.reads(remove)):
             return False
         with self._loop.failing():
-            self._queries.apply(wanted, self._ingest.at_moment, renew=not structural)
+            at = self._ingest.at_moment if moment is None else lambda: nullcontext(moment)
+            self._queries.apply(wanted, at, renew=not structural)
             if structural and moment is not None:
-                self._works = rebuild(self._works, wanted.unboxed, moment)
+                self._works = rebuild(self._works, moment)
                 self._loop.rewire(self._works.stepper, self._works.outputs)
             if moment is not None:
                 self._works.outputs.close_gone()
@@ -228,8 +226,9 @@ class Engine:
         for reader in self._readers:
             reader.stop()
         self._loop.stop()
-        self._started = False
         with contextlib.ExitStack() as stack:
+            stack.enter_context(self._modifying)
+            self._started = False
             stack.callback(self._store.close)
             stack.callback(self._dead.close)
             stack.callback(self._works.outputs.close)

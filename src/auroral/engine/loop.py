@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from auroral.engine.delivery import Outputs
 from auroral.engine.ingest import Ingest
 from auroral.engine.stepper import Stepper
-from auroral.errors import AuroralError, RunError
+from auroral.errors import AuroralError, RunError, UsageError
 from auroral.io.interleave import Interleaver
 
 ALL_SOURCES = "all sources"
@@ -93,11 +93,15 @@ class Loop:
             while self.work():
                 pass
             return
+        if threading.current_thread() in self._threads:
+            raise UsageError("NOT_HERE", "a sink cannot wait until everything is delivered")
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         target = self._ingest.next_moment
         while not self.reached(None if self._sources and not endless else target):
             if self.failure:
                 raise self.failure
+            if self._stopping.is_set():
+                raise UsageError("NOT_STARTED", "the engine was shut down meanwhile")
             left = _IDLE_S if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 raise RunError("TIMEOUT", f"not drained within {timeout_s} s")
@@ -112,38 +116,40 @@ class Loop:
         done = self._stepper.done_before() >= moment and self._stepper.settled
         return done and self._outputs.delivered
 
-    def work(self) -> bool:
+    def work(self, until: int | None = None) -> bool:
         """One round: form trains, run steps, deliver; False if there was nothing to do.
+
+        With `until` nothing is read from sources, and nothing from that moment on is processed.
 
         After a failure there are no more rounds: only a restart knows what is true.
         """
         if self.failure:
             raise self.failure
         try:
-            return self._round()
+            return self._round(until)
         except AuroralError as error:
             self.failure = error
             raise
 
-    def _round(self) -> bool:
+    def _round(self, until: int | None) -> bool:
         with self.busy:
-            fed = not self._background and self._pull()
+            fed = not self._background and until is None and self._pull()
             complete = self._ingest.seal()
-            worked = self._stepper.step(complete)
+            worked = self._stepper.step(complete if until is None else min(complete, until))
             delivered = self._outputs.deliver()
             if worked:
                 self._outputs.compact()
-            elif self._tick_due():
+            elif until is None and self._tick_due():
                 self._ingest.tick()
                 worked = True
         self.wake()
         return bool(fed or worked or delivered)
 
     def settle(self, moment: int) -> None:
-        """Process and deliver all before a moment; whoever calls this lets nothing arrive."""
+        """Process and deliver all before a moment, and nothing after it."""
         with self.busy:
             while not self.reached(moment):
-                if not self.work():
+                if not self.work(moment):
                     break
 
     def rewire(self, stepper: Stepper, outputs: Outputs) -> None:

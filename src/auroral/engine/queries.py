@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from auroral.eddy.version import Version
 from auroral.engine.catalogue import Catalogue
 from auroral.engine.registering import Registrar
 from auroral.engine.tally import Tally
-from auroral.engine.values import FamilyValues
+from auroral.engine.values import FamilyValues, gone_of
 from auroral.errors import NetworkError, UsageError, closest, known
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
@@ -29,6 +28,8 @@ from auroral.storage import HELD, Change, QueryRow, Store
 EDDY = "eddy#"
 NEXT = "next_query"
 """Under which the manifest keeps the next id: none is ever given twice."""
+UNBOXED = "unboxed"
+"""Under which it keeps the queries whose boxes are no more, until what they left is dropped."""
 
 
 def eddy_name(arcs: Sequence[str]) -> str:
@@ -46,8 +47,8 @@ class Modification:
     unboxed: list[str] = field(default_factory=list)
     members: dict[str, list[int]] = field(default_factory=dict)
     """By entry, the members of a family that go."""
-    declared: frozenset[str] = frozenset()
-    """Those that the network itself declares."""
+    by_network: bool = False
+    """Whether it is the network that says so; what it adds is declared."""
 
 
 class Queries:
@@ -74,7 +75,7 @@ class Queries:
     def boundary(self, eddy: str, moment: int) -> int | None:
         """The first moment after another at which the queries of an eddy change."""
         with self.lock:
-            starts = [v.start for v in self._versions[eddy] if v.start > moment]
+            starts = [v.start for v in self._versions.get(eddy, ()) if v.start > moment]
         return min(starts, default=None)
 
     def version(self, eddy: str, moment: int) -> Version:
@@ -88,14 +89,15 @@ class Queries:
                 self.book.sweep(v for versions in self._versions.values() for v in versions)
             return held[0]
 
-    def latest(self, eddy: str) -> Version:
+    def count(self, eddy: str) -> int:
+        """How many queries an eddy has."""
         with self.lock:
-            return self._versions[eddy][-1]
+            return sum(version.queries for version in self._versions.get(eddy, [])[-1:])
 
     def writes(self, eddy: str, log: str) -> bool:
         """Whether an eddy writes a log, now or as soon as its queries change."""
         with self.lock:
-            kinds = {key for version in self._versions[eddy] for key in version.copied}
+            kinds = {key for version in self._versions.get(eddy, ()) for key in version.copied}
             return any(log_of(*key) == log for key in kinds)
 
     def logs(self) -> set[str]:
@@ -145,7 +147,7 @@ class Queries:
             self._store.forget_queries(sorted(over - said))
             rows = self._values.put_together([row for row in rows if row.first not in over], head)
             self._values.sweep(row.file for row in rows)
-            gone = _gone(rows, self._store.manifest.gone())
+            gone = gone_of(rows, self._store.manifest.gone())
             held = [self._restored(row, gone.get(row.first, {})) for row in rows]
             entries = [entry for entry in held if entry is not None]
             flows = connected(entry.arcs for entry in entries)
@@ -269,8 +271,18 @@ class Queries:
         }
         logs = {entry.log for entry in wanted.entries if entry.kept}
         heads = {(log, HELD): moment for log in logs if not self._store.has_cursor(log, HELD)}
-        meta = {NEXT: str(self._next)}
-        self._store.commit(Change(queries=rows, ended=ended, gone=gone, heads=heads, meta=meta))
+        meta = {NEXT: str(self._next), UNBOXED: json.dumps(wanted.unboxed)}
+        undeclared = list(ended) if wanted.by_network else []
+        self._store.commit(
+            Change(
+                queries=rows,
+                ended=ended,
+                undeclared=undeclared,
+                gone=gone,
+                heads=heads,
+                meta=meta,
+            )
+        )
         self._rows |= {row.name: row for row in rows}
         for name in wanted.unboxed:  # before others may have their names
             del self.boxed[name]
@@ -292,7 +304,7 @@ class Queries:
         document = {"sql": query.sql, "results": query.results, "shared": entry is not None}
         if isinstance(query, Family):
             document["key"] = query.key
-        said = self._registrar.said(query) if name in wanted.declared else None
+        said = self._registrar.said(query) if wanted.by_network else None
         file = (files or {}).get(name)
         return QueryRow(first, count, name, json.dumps(document), file, said, moment)
 
@@ -380,17 +392,6 @@ class Queries:
 def changes_of(entry: Entry) -> set[int]:
     """The moments at which an entry changes what an eddy has to do."""
     return {entry.since, entry.until, *entry.gone.values()}
-
-
-def _gone(rows: Sequence[QueryRow], gone: Mapping[int, int]) -> dict[int, dict[int, int]]:
-    """Members that were removed and when, by the first id of their row and their number there."""
-    firsts = [row.first for row in rows]
-    found: dict[int, dict[int, int]] = {}
-    for query, moment in gone.items():
-        at = bisect_right(firsts, query) - 1
-        if at >= 0 and query < firsts[at] + rows[at].count:
-            found.setdefault(firsts[at], {})[query - firsts[at]] = moment
-    return found
 
 
 def _arcs(eddy: str) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -122,3 +123,14 @@ def _may_grow(row: QueryRow, head: int) -> bool:
 def _follows(before: QueryRow, row: QueryRow, head: int) -> bool:
     alike = family_of(row.name) == family_of(before.name) and row.document == before.document
     return alike and _may_grow(row, head) and row.first == before.first + before.count
+
+
+def gone_of(rows: Sequence[QueryRow], gone: Mapping[int, int]) -> dict[int, dict[int, int]]:
+    """Members that were removed and when, by the first id of their row and their number there."""
+    firsts = [row.first for row in rows]
+    found: dict[int, dict[int, int]] = {}
+    for query, moment in gone.items():
+        at = bisect_right(firsts, query) - 1
+        if at >= 0 and query < firsts[at] + rows[at].count:
+            found.setdefault(firsts[at], {})[query - firsts[at]] = moment
+    return found

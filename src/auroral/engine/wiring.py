@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from auroral.boxes.eddy import Eddy
 from auroral.engine.delivery import ALL, OUTPUT, consumer
-from auroral.engine.queries import EDDY
+from auroral.engine.queries import EDDY, UNBOXED
 from auroral.engine.stepper import PLANE
 from auroral.io.interleave import Interleaver
 from auroral.io.open import SOURCES, open_sink, open_source
@@ -99,9 +100,9 @@ def _both_eddies(one: str, other: str) -> bool:
     return one.startswith(EDDY) and other.startswith(EDDY)
 
 
-def forget_boxes(store: Store, queries: Sequence[str]) -> None:
-    """Drop what boxes of queries have written and remembered."""
-    prefixes = tuple(f"{name}#" for name in queries)
+def forget_boxes(store: Store) -> None:
+    """Drop what boxes of queries that were removed have written and remembered."""
+    prefixes = tuple(f"{name}#" for name in json.loads(store.manifest.meta(UNBOXED) or "[]"))
     if prefixes:
         logs, cursors = store.names()
         gone = [log for log in logs if log.startswith(prefixes)]
@@ -111,6 +112,7 @@ def forget_boxes(store: Store, queries: Sequence[str]) -> None:
             [key for key in cursors if key[0].startswith(prefixes)],
             [name for name in kept if name.partition(" of ")[2].startswith(prefixes)],
         )
+        store.commit(Change(meta={UNBOXED: "[]"}))
 
 
 def declared_sinks(

@@ -72,6 +72,7 @@ def build(
     ended: int | None,
 ) -> Works:
     """Put a network together; boxes that are new begin at a moment."""
+    forget_boxes(store)
     plane = ProgressPlane(checked, store.manifest.progress())
     store.progressing = {arc: list(marks) for arc, marks in plane.arcs().items()}
     arcs = output_arcs(checked, settings.bound)
@@ -113,10 +114,9 @@ def build(
     return Works(checked, plane, superboxes, stateful, stepper, outputs, made_from)
 
 
-def rebuild(before: Works, unboxed: Sequence[str], moment: int) -> Works:
+def rebuild(before: Works, moment: int) -> Works:
     """Put a network together whose boxes have changed, from a moment on; sinks stay."""
     settings, store, queries, dead = before.made_from
-    forget_boxes(store, unboxed)
     checked = checked_network(settings, queries, queries.connect(moment))
     ended = before.plane.ended
     works = build(settings, store, queries, dead, checked, moment=moment, ended=ended)

@@ -46,6 +46,8 @@ class Change:
     """Newly registered."""
     ended: Mapping[int, int] = field(default_factory=dict)
     """Queries that were removed, by their first id: the moment."""
+    undeclared: Sequence[int] = ()
+    """Those of them that the network has no more, so that it may have them again."""
     gone: Mapping[int, int] = field(default_factory=dict)
     """Members of families that were removed, by id: the moment."""
     tally: tuple[bytes, bytes] | None = None
@@ -72,7 +74,7 @@ class Change:
         if self.finished_step is not None:
             manifest.remove_step(self.finished_step)
         manifest.add_queries(self.queries)
-        manifest.end_queries(self.ended)
+        manifest.end_queries(self.ended, self.undeclared)
         manifest.add_gone(self.gone)
         if self.tally is not None:
             manifest.add_tally(*self.tally, instead=self.tally_instead)

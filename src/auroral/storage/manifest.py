@@ -154,10 +154,13 @@ class Manifest:
             "INSERT INTO query VALUES (?, ?, ?, ?, ?, ?, ?, ?)", map(astuple, rows)
         )
 
-    def end_queries(self, until: Mapping[int, int]) -> None:
+    def end_queries(self, until: Mapping[int, int], undeclared: Sequence[int] = ()) -> None:
         """Queries, by their first id, see nothing from a moment on."""
         self._db.executemany(
             "UPDATE query SET until = ? WHERE first = ?", [(m, first) for first, m in until.items()]
+        )
+        self._db.executemany(
+            "UPDATE query SET declared = NULL WHERE first = ?", [(first,) for first in undeclared]
         )
 
     def forget_queries(self, firsts: Sequence[int]) -> None:

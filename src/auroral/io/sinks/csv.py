@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from auroral.errors import UsageError
 from auroral.io.sinks.append import AppendFile
 from auroral.io.sinks.render import csv_fields
 from auroral.io.sinks.sink import Delivery
@@ -29,7 +30,22 @@ class CsvSink:
         self._header = (",".join(names) + "\n").encode()
 
     def open(self, position: Any | None) -> None:
+        if position is not None:
+            self._require_header()
         self._file.open(position, self._header)
+
+    def _require_header(self) -> None:
+        try:
+            with open(self.path, "rb") as file:
+                header = file.read(len(self._header))
+        except OSError:
+            return  # told when it is opened
+        if header != self._header:
+            raise UsageError(
+                "SINK_FIELDS",
+                f"{self.path} does not have the fields {', '.join(self.fields)}",
+                hint="write to another file, under another name of the query or output",
+            )
 
     def write(self, delivery: Delivery) -> Any:
         position = self._file.append(b"")
