@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -189,6 +188,9 @@ class Engine:
                 # sinks get all that a query has given before it goes. They may modify, too.
                 with self._loop.failing():
                     self._loop.settle(moment)
+                    while self._queries.changed > moment:
+                        moment = self._ingest.next_moment
+                        self._loop.settle(moment)
                 self._modify(given, declared, moment)
 
     def _modify(self, given: _Given, declared: bool, moment: int | None = None) -> bool:
@@ -226,7 +228,7 @@ class Engine:
         for reader in self._readers:
             reader.stop()
         self._loop.stop()
-        with contextlib.ExitStack() as stack:
+        with ExitStack() as stack:
             stack.enter_context(self._modifying)
             self._started = False
             stack.callback(self._store.close)

@@ -69,6 +69,7 @@ class Queries:
         self.catalogue = Catalogue(self.book, self.boxed, self.tally, self.lock)
         self._declared: dict[str, QueryRow] = {}
         self._next = 1
+        self.changed = 0  # the moment of the last change
 
     # ── versions ──
 
@@ -284,6 +285,7 @@ class Queries:
             )
         )
         self._rows |= {row.name: row for row in rows}
+        self.changed = moment
         for name in wanted.unboxed:  # before others may have their names
             del self.boxed[name]
         self.boxed |= wanted.boxed

@@ -1,0 +1,49 @@
+"""Changes of queries made by sinks while others are being made."""
+
+from __future__ import annotations
+
+import pytest
+
+import auroral as au
+from auroral.io.sinks.sink import Delivery
+from tests.conformance import sparkless
+
+from .market import batch, numbers, ticks
+
+
+@pytest.mark.parametrize("boxed", [False, True])
+def test_a_change_made_by_a_sink_comes_before_the_one_that_waits_for_it(
+    boxed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sink enqueues first, so that its own change has a later moment."""
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    net.query("all", "SELECT n FROM ticks")
+    net.query("going", "SELECT n FROM ticks")
+    with sparkless.make_engine(net) as engine:
+        done: list[int] = []
+
+        def change(_delivery: Delivery) -> None:
+            if not done:
+                done.append(1)
+                engine.enqueue("ticks", batch(100, 110))
+                text = (
+                    "SELECT count(*) AS n FROM ticks [ROWS 1]" if boxed else "SELECT n FROM ticks"
+                )
+                engine.modify(add={"inner": text})
+
+        engine.bind_sink("going", change)
+        engine.enqueue("ticks", batch(0, 10))
+        engine.modify(remove=["going"], add={"outer": "SELECT n FROM ticks WHERE n >= 0"})
+        assert engine.list_entities()["queries"] in (
+            ["all", "inner", "outer"],
+            ["all", "outer", "inner"],
+        )
+        engine.enqueue("ticks", batch(10, 20))
+        engine.drain()
+        assert numbers(engine.dequeue("all")) == [*range(10), *range(100, 110), *range(10, 20)]
+        assert engine.dequeue("inner").num_rows == 10
+        assert numbers(engine.dequeue("outer"))[-10:] == list(range(10, 20))
+        assert engine.stats()["queries"]["all"]["matches"] == 30
+        with pytest.raises(au.UsageError, match="UNKNOWN_OUTPUT"):
+            engine.dequeue("going")
