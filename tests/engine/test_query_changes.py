@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import auroral as au
@@ -47,3 +49,17 @@ def test_a_change_made_by_a_sink_comes_before_the_one_that_waits_for_it(
         assert engine.stats()["queries"]["all"]["matches"] == 30
         with pytest.raises(au.UsageError, match="UNKNOWN_OUTPUT"):
             engine.dequeue("going")
+
+
+@pytest.mark.parametrize(
+    "given", [{"remove": [5]}, {"remove": 5}, {"add": ["x"]}, {"add": {5: "SELECT n FROM ticks"}}]
+)
+def test_what_is_no_name_is_refused(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    net.query("all", "SELECT n FROM ticks")
+    with sparkless.make_engine(net) as engine:
+        with pytest.raises(au.UsageError, match="BAD_CALL"):
+            engine.modify(**given)
+        engine.modify(remove=("all",))
+        assert engine.list_entities()["queries"] == []

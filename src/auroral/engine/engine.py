@@ -20,7 +20,7 @@ from auroral.engine.ingest import Ingest
 from auroral.engine.loop import ALL_SOURCES, Loop
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.queries import Queries
-from auroral.engine.registering import Registrar
+from auroral.engine.registering import Registrar, requested
 from auroral.engine.statistics import describe_entity, entities, statistics
 from auroral.engine.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.tables import require_tables
@@ -176,7 +176,7 @@ class Engine:
         tuples that arrive after the call.
         """
         self._require_running()
-        self._change((add or {}, [remove] if isinstance(remove, str) else list(remove)))
+        self._change(requested(add, remove))
         self._loop.wake()
 
     def _change(self, given: _Given, *, declared: bool = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow as pa
 from auroral.continuous.reading import NotShared
 from auroral.continuous.sharing import QueryReader
 from auroral.eddy.entry import Entry
+from auroral.errors import UsageError
 from auroral.network.box import Resolver
 from auroral.network.check import type_arcs, what_boxes_see
 from auroral.network.network import Network
@@ -64,6 +65,17 @@ class Registrar:
             table = query.table(self._network.directory)
             document |= {"key": query.key, "values": fingerprint(table)}
         return json.dumps(document, sort_keys=True)
+
+
+def requested(add: Any, remove: Any) -> tuple[Mapping[str, Any], list[str]]:
+    """What a call of `modify` asks for, if it is names and what to put under them."""
+    if not isinstance(add or {}, Mapping) or not all(isinstance(name, str) for name in add or {}):
+        raise UsageError("BAD_CALL", "add maps names to queries, families or rows")
+    names = [remove] if isinstance(remove, str) else remove
+    names = list(names) if isinstance(names, Iterable) else [names]
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError("BAD_CALL", "remove lists names of queries, families or members")
+    return add or {}, names
 
 
 def fingerprint(table: pa.Table) -> str:
