@@ -78,6 +78,7 @@ class Drive:
             background=manner.background,
             fault=self._faults,
         ) as engine:
+            self._begin(engine)
             actions = self._scenario.actions
             while self._done < len(actions):
                 self._act(engine, actions[self._done])
@@ -90,6 +91,9 @@ class Drive:
                 engine.finish()
                 self._model.end()
                 self._compare(engine)
+
+    def _begin(self, engine: Engine) -> None:
+        """What is done first after every start."""
 
     def _act(self, engine: Engine, action: Action) -> None:
         match action:
@@ -139,11 +143,15 @@ class Drive:
     # ── results ──
 
     def _take(self, engine: Engine, name: str) -> None:
-        query = self._model.alone[name][0].query
         held = self._taken.setdefault(name, [])
-        for row in engine.dequeue(name).to_pylist():
-            key = f"{name}[{row.pop('rule')}]" if isinstance(query, Family) else name
-            held.append((key, row))
+        held += self._by_query(name, engine.dequeue(name).to_pylist())
+
+    def _by_query(self, name: str, rows: list[Row]) -> list[tuple[str, Row]]:
+        """Rows with the query that gave each: of a family, the member."""
+        if not isinstance(self._model.alone[name][0].query, Family):
+            return [(name, row) for row in rows]
+        shown = [{n: value for n, value in row.items() if n != "rule"} for row in rows]
+        return [(f"{name}[{r['rule']}]", row) for r, row in zip(rows, shown, strict=True)]
 
     def _take_together(self, engine: Engine, stream: str) -> None:
         kept = {n: c for n, c in self._model.alone.items() if c[0].query.results == "keep"}

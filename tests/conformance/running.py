@@ -174,7 +174,7 @@ def require_same_letters(engine: Engine, reference: Reference) -> None:
 
 def require_same_marks(engine: Engine, reference: Reference) -> None:
     """Every arc promises what it should."""
-    for arc, marks in engine._works.plane.arcs().items():
+    for arc, marks in engine._loop.works.plane.arcs().items():
         if arc.startswith("eddy#"):
             continue  # nothing reads it: results of queries go to their readers
         promises = reference.promises(arc)

@@ -15,6 +15,7 @@ from auroral import Family, Ordered, Query
 from auroral.engine.stepper import Stepper
 
 from . import sparkless
+from .delivering import DeliveringDrive
 from .driving import Drive, Manner, manner
 from .shared import Action, Feed, Maker, Modify, Scenario
 
@@ -50,6 +51,16 @@ def test_queries_that_need_boxes_come_and_go_beside_others(
     kinds = {"boxed": 4, "select": 2, "join": 1, "aggregate": 1, "family": 1, "count": 1}
     scenario = Maker(rng, kinds).scenario(12)
     Drive(sparkless.make_engine, scenario, manner(rng), rng).go(tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sinks_get_what_their_queries_give(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    rng = Random(seed)
+    scenario = Maker(rng).scenario(20)
+    DeliveringDrive(sparkless.make_engine, scenario, manner(rng), rng).go(tmp_path)
 
 
 @pytest.mark.spark

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,16 +14,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from auroral.engine import wiring
+from auroral.engine.changing import Changing
 from auroral.engine.dead import DeadLetters
 from auroral.engine.ingest import Ingest
 from auroral.engine.loop import ALL_SOURCES, Loop
+from auroral.engine.modification import requested
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.queries import Queries
-from auroral.engine.registering import Registrar, requested
+from auroral.engine.registering import Registrar
 from auroral.engine.statistics import describe_entity, entities, statistics
 from auroral.engine.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.tables import require_tables
-from auroral.engine.works import Settings, build, checked_network, rebuild
+from auroral.engine.works import Settings, build, checked_network
 from auroral.errors import AuroralError, UsageError
 from auroral.io.open import as_sink
 from auroral.io.sinks.sink import Delivery, Sink
@@ -36,7 +37,6 @@ from auroral.spark.session import start_session, step_session
 from auroral.storage import Store
 
 _DRIVER_BYTES = 256 << 20
-_Given = tuple[Mapping[str, Any], Sequence[str]]
 
 
 class Engine:
@@ -86,7 +86,6 @@ class Engine:
         self._started = False
         self._sources: list[Source] = []
         self._sinks: dict[str, Sink] = {}
-        self._modifying = threading.RLock()
 
     # ── life ──
 
@@ -145,26 +144,26 @@ class Engine:
             checked, store, self._dead, self._now_us, with_clock=with_clock, arrival=arrival
         )
         given = (settings, store, self._queries, self._dead, checked)
-        self._works = build(*given, moment=0, ended=self._ingest.ended)
+        works = build(*given, moment=0, ended=self._ingest.ended)
         sources = [*self._sources, *wiring.declared_sources(self.network, self._sources)]
         self._endless = not all(source.finite for source in sources)
         self._loop = Loop(
             self._ingest,
-            self._works.stepper,
-            self._works.outputs,
+            works,
             wiring.interleaved(sources, store.manifest.source(ALL_SOURCES)),
             train=self._train,
             background=self._background,
             heartbeats=with_clock and self._clock == "wall",
         )
+        self._changing = Changing(self._queries, self._ingest, self._loop)
         self._bind()  # what waits for sinks of queries that the network has no more
-        self._change(self._queries.declared(), declared=True)
+        self._changing.change(*self._queries.declared(), declared=True)
         self._bind()
 
     def _bind(self) -> None:
         schema_of = self._queries.catalogue.schema
-        declared = wiring.declared_sinks(self.network, self._works.checked, schema_of)
-        self._works.outputs.bind_all({**declared, **self._sinks}, self.network)
+        declared = wiring.declared_sinks(self.network, self._loop.works.checked, schema_of)
+        self._loop.works.outputs.bind_all({**declared, **self._sinks}, self.network)
 
     # ── queries come and go ──
 
@@ -176,42 +175,8 @@ class Engine:
         tuples that arrive after the call.
         """
         self._require_running()
-        self._change(requested(add, remove))
+        self._changing.change(*requested(add, remove))
         self._loop.wake()
-
-    def _change(self, given: _Given, *, declared: bool = False) -> None:
-        with self._modifying:
-            done = self._modify(given, declared)
-        if not done:
-            with self._loop.busy, self._modifying, self._ingest.at_moment() as moment:
-                # Everything that has arrived is processed first: boxes change between trains, and
-                # sinks get all that a query has given before it goes. They may modify, too.
-                with self._loop.failing():
-                    self._loop.settle(moment)
-                    while self._queries.changed > moment:
-                        moment = self._ingest.next_moment
-                        self._loop.settle(moment)
-                self._modify(given, declared, moment)
-
-    def _modify(self, given: _Given, declared: bool, moment: int | None = None) -> bool:
-        """Change queries; False if there must be a moment before which everything is done."""
-        add, remove = given
-        wanted = self._queries.read(add, remove)
-        wanted.by_network = declared
-        replaced = {name: add[name] for name in remove if name in add}
-        self._works.outputs.require_fit(replaced, self._queries.schema)
-        structural = self._queries.is_structural(wanted)
-        if moment is None and (structural or self._works.outputs.reads(remove)):
-            return False
-        with self._loop.failing():
-            at = self._ingest.at_moment if moment is None else lambda: nullcontext(moment)
-            self._queries.apply(wanted, at, renew=not structural)
-            if structural and moment is not None:
-                self._works = rebuild(self._works, moment)
-                self._loop.rewire(self._works.stepper, self._works.outputs)
-            if moment is not None:
-                self._works.outputs.close_gone()
-        return True
 
     def matches(self, query: str | None = None) -> pa.Table:
         """How often each query matched, exactly once, and on how many tuples it failed."""
@@ -229,11 +194,11 @@ class Engine:
             reader.stop()
         self._loop.stop()
         with ExitStack() as stack:
-            stack.enter_context(self._modifying)
+            stack.enter_context(self._changing.lock)
             self._started = False
             stack.callback(self._store.close)
             stack.callback(self._dead.close)
-            stack.callback(self._works.outputs.close)
+            stack.callback(self._loop.works.outputs.close)
             stack.callback(self._ingest.close)
             if self._loop.failure is None:
                 stack.callback(self._ingest.seal)
@@ -286,7 +251,7 @@ class Engine:
         """What came on an output since the last call, in order of emission."""
         self._require_running()
         with self._queries.lock, self._store.lock:
-            return self._works.outputs.dequeue(output, limit)
+            return self._loop.works.outputs.dequeue(output, limit)
 
     def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
         """The results of many queries, each tuple once, with the list of its `queries`.
@@ -296,7 +261,7 @@ class Engine:
         """
         self._require_running()
         with self._queries.lock, self._store.lock:
-            return self._works.outputs.dequeue_all(name, limit)
+            return self._loop.works.outputs.dequeue_all(name, limit)
 
     def drain(self, timeout_s: float | None = None) -> None:
         """Wait until everything that has been enqueued is processed and delivered."""
@@ -310,7 +275,7 @@ class Engine:
         self.drain()
         if not self.ended:
             with self._loop.busy:
-                self._works.plane.end(self._ingest.end())
+                self._loop.works.plane.end(self._ingest.end())
             self._loop.wake()
         self.drain()
 
@@ -350,7 +315,7 @@ class Engine:
         if output not in self._queries.boxed and self._queries.catalogue.view(output) is None:
             self._require_stopped()
         with self._loop.busy:
-            self._works.outputs.bind(output, sink)
+            self._loop.works.outputs.bind(output, sink)
         self._loop.wake()
 
     # ── looking ──
@@ -369,7 +334,7 @@ class Engine:
     def describe(self, name: str) -> dict[str, Any]:
         """What is known of one entity: its declaration, schema, counts and progress."""
         self._require_running()
-        return describe_entity(name, self._works.checked, self.stats())
+        return describe_entity(name, self._loop.works.checked, self.stats())
 
     def stats(self) -> dict[str, Any]:
         """Tuples in and out, steps, times, queues, dead letters and progress."""
@@ -378,10 +343,10 @@ class Engine:
 
     def recent_steps_s(self) -> list[float]:
         """How long the latest steps took, a thousand at most."""
-        return list(self._works.stepper.durations_s)
+        return list(self._loop.works.stepper.durations_s)
 
     def _statistics(self) -> dict[str, Any]:
-        return statistics(self._works, self._store, self._queries, wall=self._clock == "wall")
+        return statistics(self._loop.works, self._store, self._queries, wall=self._clock == "wall")
 
     @property
     def dead_letters(self) -> Path:

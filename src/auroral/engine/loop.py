@@ -7,9 +7,8 @@ import threading
 import time
 from collections.abc import Iterator
 
-from auroral.engine.delivery import Outputs
 from auroral.engine.ingest import Ingest
-from auroral.engine.stepper import Stepper
+from auroral.engine.works import Works
 from auroral.errors import AuroralError, RunError, UsageError
 from auroral.io.interleave import Interleaver
 
@@ -32,8 +31,7 @@ class Loop:
     def __init__(
         self,
         ingest: Ingest,
-        stepper: Stepper,
-        outputs: Outputs,
+        works: Works,
         sources: Interleaver | None,
         *,
         train: int,
@@ -41,8 +39,8 @@ class Loop:
         heartbeats: bool,
     ):
         self._ingest = ingest
-        self._stepper = stepper
-        self._outputs = outputs
+        self.works = works
+        """The boxes that run now; who changes them holds `busy`."""
         self._sources = sources
         self._train = train
         self._background = background
@@ -113,8 +111,9 @@ class Loop:
             if not self.exhausted:
                 return False
             moment = self._ingest.next_moment
-        done = self._stepper.done_before() >= moment and self._stepper.settled
-        return done and self._outputs.delivered
+        works = self.works
+        done = works.stepper.done_before() >= moment and works.stepper.settled
+        return done and works.outputs.delivered
 
     def work(self, until: int | None = None) -> bool:
         """One round: form trains, run steps, deliver; False if there was nothing to do.
@@ -135,10 +134,10 @@ class Loop:
         with self.busy:
             fed = not self._background and until is None and self._pull()
             complete = self._ingest.seal()
-            worked = self._stepper.step(complete if until is None else min(complete, until))
-            delivered = self._outputs.deliver()
+            worked = self.works.stepper.step(complete if until is None else min(complete, until))
+            delivered = self.works.outputs.deliver()
             if worked:
-                self._outputs.compact()
+                self.works.outputs.compact()
             elif until is None and self._tick_due():
                 self._ingest.tick()
                 worked = True
@@ -151,10 +150,6 @@ class Loop:
             while not self.reached(moment):
                 if not self.work(moment):
                     break
-
-    def rewire(self, stepper: Stepper, outputs: Outputs) -> None:
-        """Go on with other boxes; the caller holds `busy`."""
-        self._stepper, self._outputs = stepper, outputs
 
     @contextlib.contextmanager
     def failing(self) -> Iterator[None]:
@@ -177,13 +172,13 @@ class Loop:
 
     def _run(self) -> None:
         with self.busy:  # queries may come that need other boxes
-            self._stepper.warm_up()
+            self.works.stepper.warm_up()
         self._warm.set()
         while not self._stopping.is_set():
             if not self.work():
                 with self._changed:
-                    behind = self._stepper.done_before() < self._ingest.complete
-                    behind = behind or not self._stepper.settled
+                    behind = self.works.stepper.done_before() < self._ingest.complete
+                    behind = behind or not self.works.stepper.settled
                     if not behind and not self._ingest.ready and not self._stopping.is_set():
                         self._changed.wait(_HEARTBEAT_S if self._heartbeats else _IDLE_S)
 
@@ -192,7 +187,7 @@ class Loop:
         while not self._stopping.is_set() and not self._warm.wait(_POLL_S):
             pass
         while not self._stopping.is_set() and not self.exhausted:
-            behind = self._ingest.next_moment - self._stepper.done_before()
+            behind = self._ingest.next_moment - self.works.stepper.done_before()
             if behind < _BACKLOG_TRAINS * self._train and self._pull():
                 self.wake()
             else:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from auroral.eddy.book import Book, connected
 from auroral.eddy.entry import NEVER, Entry, log_of
-from auroral.eddy.families import chunk_name, family_of
+from auroral.eddy.families import family_of
 from auroral.eddy.version import Version
 from auroral.engine.catalogue import Catalogue
+from auroral.engine.modification import Modification, ModificationReader
 from auroral.engine.registering import Registrar
 from auroral.engine.tally import Tally
 from auroral.engine.values import FamilyValues, gone_of
-from auroral.errors import NetworkError, UsageError, closest, known
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema
@@ -35,20 +34,6 @@ UNBOXED = "unboxed"
 def eddy_name(arcs: Sequence[str]) -> str:
     """The name of the box that serves some arcs."""
     return EDDY + "+".join(arcs)
-
-
-@dataclass
-class Modification:
-    """What a call of `modify` changes, read and checked; nothing of it is true yet."""
-
-    entries: list[Entry] = field(default_factory=list)
-    boxed: dict[str, Query] = field(default_factory=dict)
-    removed: list[Entry] = field(default_factory=list)
-    unboxed: list[str] = field(default_factory=list)
-    members: dict[str, list[int]] = field(default_factory=dict)
-    """By entry, the members of a family that go."""
-    by_network: bool = False
-    """Whether it is the network that says so; what it adds is declared."""
 
 
 class Queries:
@@ -67,6 +52,7 @@ class Queries:
         self._versions: dict[str, list[Version]] = {}
         self.tally = Tally(store)
         self.catalogue = Catalogue(self.book, self.boxed, self.tally, self.lock)
+        self._reader = ModificationReader(self.book, self.boxed, self.catalogue, registrar)
         self._declared: dict[str, QueryRow] = {}
         self._next = 1
         self.changed = 0  # the moment of the last change
@@ -207,22 +193,7 @@ class Queries:
     def read(self, add: Mapping[str, Any], remove: Sequence[str]) -> Modification:
         """Read and check a modification."""
         with self.lock:
-            wanted = Modification()
-            self._remove(dict.fromkeys(remove), wanted)
-            for entry in wanted.removed:  # its members go with it
-                wanted.members.pop(entry.name, None)
-            going = {*(family_of(entry.name) for entry in wanted.removed), *wanted.unboxed}
-            fresh: dict[str, Query] = {}
-            for name, given in add.items():
-                if self._is_more(given) and name not in going:
-                    wanted.entries += self._more(name, given, wanted.members)
-                else:
-                    self._require_free(name, going)
-                    fresh[name] = self._registrar.query(name, given)
-            entries, boxed = self._registrar.read(fresh)
-            wanted.entries += entries
-            wanted.boxed = boxed
-            return wanted
+            return self._reader.read(add, remove)
 
     def is_structural(self, wanted: Modification) -> bool:
         """Whether boxes come or go, not only rows of what eddies have."""
@@ -331,64 +302,6 @@ class Queries:
         if not isinstance(entry.query, Family):
             return None
         return self._values.write(str(entry.first), entry.query.table(self._network.directory))
-
-    # ── what is wanted ──
-
-    def _remove(self, names: Iterable[str], wanted: Modification) -> None:
-        members = []
-        for name in names:
-            chunks = self.catalogue.chunks(name)
-            if chunks:
-                wanted.removed += chunks
-            elif name in self.boxed:
-                wanted.unboxed.append(name)
-            else:
-                members.append(name)
-        for entry, member in self.catalogue.members(members).values():
-            wanted.members.setdefault(entry.name, []).append(member)
-
-    def _is_more(self, given: Any) -> bool:
-        return not isinstance(given, str | Query | Mapping)
-
-    def _more(self, name: str, values: Any, going: Mapping[str, Sequence[int]]) -> list[Entry]:
-        """More members of a family; nothing if there are no rows."""
-        family = self.book.families.get(name)
-        if family is None:
-            names = list(self.book.families.names())
-            raise UsageError(
-                "UNKNOWN_QUERY",
-                f"there is no family {name} to add rows to; {known(names)}",
-                hint=closest(name, names) or "a query is SQL text, a Query or a Family",
-            )
-        if isinstance(values, list) and not values:
-            return []
-        query = family.query.with_values(values, self._network.directory)
-        entry = self._registrar.entry(name, query)
-        assert entry.keys is not None
-        if entry.keys.type != family.key_type:
-            table = self._with_keys(name, entry, family.key_type)
-            entry = self._registrar.entry(name, family.query.with_values(table))
-            assert entry.keys is not None
-        twice = family.taken(entry.keys, going)
-        if twice is not None:
-            raise NetworkError("DUPLICATE_NAME", f"the family {name} has a member {twice} already")
-        entry.name = chunk_name(name, family.last_number + 1)
-        return [entry] if entry.count else []
-
-    def _with_keys(self, name: str, entry: Entry, type: pa.DataType) -> pa.Table:
-        """The values of a family, with keys of a type."""
-        assert isinstance(entry.query, Family)
-        assert entry.keys is not None
-        table, key = entry.query.table(self._network.directory), entry.query.key
-        try:
-            return table.set_column(table.column_names.index(key), key, entry.keys.cast(type))
-        except pa.ArrowException:
-            problem = f"the keys of {name} are {type}, those of the rows {entry.keys.type}"
-            raise NetworkError("BAD_VALUES", problem) from None
-
-    def _require_free(self, name: str, going: set[str]) -> None:
-        taken = (name in self.boxed or self.catalogue.chunks(name)) and name not in going
-        self._registrar.require_name(name, taken=bool(taken))
 
 
 def changes_of(entry: Entry) -> set[int]:

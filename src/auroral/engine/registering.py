@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow as pa
 from auroral.continuous.reading import NotShared
 from auroral.continuous.sharing import QueryReader
 from auroral.eddy.entry import Entry
-from auroral.errors import UsageError
+from auroral.errors import NetworkError
 from auroral.network.box import Resolver
 from auroral.network.check import type_arcs, what_boxes_see
 from auroral.network.network import Network
@@ -54,6 +54,21 @@ class Registrar:
         found = self._reader.shared(name, query)
         return Entry(name, query, 0, found.read, found.constants, found.keys)
 
+    def more(self, name: str, family: Family, rows: Any, key_type: pa.DataType) -> Entry:
+        """More members of a family, with keys of the type that the others have."""
+        entry = self.entry(name, family.with_values(rows, self._network.directory))
+        assert isinstance(entry.query, Family)
+        assert entry.keys is not None
+        if entry.keys.type == key_type:
+            return entry
+        table, key = entry.query.table(self._network.directory), family.key
+        try:
+            table = table.set_column(table.column_names.index(key), key, entry.keys.cast(key_type))
+        except pa.ArrowException:
+            problem = f"the keys of {name} are {key_type}, those of the rows {entry.keys.type}"
+            raise NetworkError("BAD_VALUES", problem) from None
+        return self.entry(name, family.with_values(table))
+
     def schema(self, name: str, given: Any) -> Schema:
         """The fields of the results of a query, as it may be given."""
         return self._reader.schema(name, self.query(name, given))
@@ -65,17 +80,6 @@ class Registrar:
             table = query.table(self._network.directory)
             document |= {"key": query.key, "values": fingerprint(table)}
         return json.dumps(document, sort_keys=True)
-
-
-def requested(add: Any, remove: Any) -> tuple[Mapping[str, Any], list[str]]:
-    """What a call of `modify` asks for, if it is names and what to put under them."""
-    if not isinstance(add or {}, Mapping) or not all(isinstance(name, str) for name in add or {}):
-        raise UsageError("BAD_CALL", "add maps names to queries, families or rows")
-    names = [remove] if isinstance(remove, str) else remove
-    names = list(names) if isinstance(names, Iterable) else [names]
-    if not all(isinstance(name, str) for name in names):
-        raise UsageError("BAD_CALL", "remove lists names of queries, families or members")
-    return add or {}, names
 
 
 def fingerprint(table: pa.Table) -> str:

@@ -44,10 +44,8 @@ def lasting(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
     """
     plain = copy.copy(network)
     plain.queries = {}
-    boxes = {*network.streams, *network.boxes} - {*network.outputs}
-    own = [
-        name for name in sinks if name.partition(".")[0] in boxes and name not in network.outputs
-    ]
+    arcs = {*network.streams, *network.boxes}
+    own = [name for name in sinks if name not in network.outputs if name.partition(".")[0] in arcs]
     return {**plain.document(), "sinks": dict.fromkeys(own, "bound")}
 
 
