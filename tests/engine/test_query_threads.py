@@ -1,0 +1,112 @@
+"""What threads see when an engine ends, or when a sink asks for what cannot be."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+import auroral as au
+from auroral.engine.modification import Modification
+from auroral.engine.queries import Queries
+from auroral.engine.stepper import Stepper
+from auroral.io.sinks.sink import Delivery
+from auroral.storage import Store
+from tests.conformance import sparkless
+
+from .market import batch, ticks
+
+_LONG_S = 60
+
+
+def _in_thread(call: Callable[[], object]) -> tuple[threading.Thread, list[Exception]]:
+    """A call in a thread of its own, and what it raised."""
+    raised: list[Exception] = []
+
+    def run() -> None:
+        try:
+            call()
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, raised
+
+
+def _network() -> au.Network:
+    net = ticks()
+    net.query("all", "SELECT n FROM ticks")
+    return net
+
+
+def test_who_drains_is_told_when_the_engine_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+    stepping, go_on = threading.Event(), threading.Event()
+
+    def step(_self: Stepper, _complete: int) -> bool:
+        stepping.set()
+        assert go_on.wait(_LONG_S)
+        return False
+
+    monkeypatch.setattr(Stepper, "step", step)
+    with sparkless.make_engine(_network(), background=True) as engine:
+        engine.enqueue("ticks", batch(0, 10))
+        waiting, raised = _in_thread(engine.drain)
+        assert stepping.wait(_LONG_S)
+        ending, _ = _in_thread(engine.shutdown)
+        go_on.set()
+        for thread in (waiting, ending):
+            thread.join(_LONG_S)
+            assert not thread.is_alive()
+        assert "NOT_STARTED" in str(raised[0])
+
+
+def test_an_engine_ends_after_the_change_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+    changing, go_on = threading.Event(), threading.Event()
+    read, close = Queries.read, Store.close
+    order: list[str] = []
+
+    def reading(self: Queries, add: Mapping[str, Any], remove: Sequence[str]) -> Modification:
+        changing.set()
+        assert go_on.wait(_LONG_S)
+        order.append("changed")
+        return read(self, add, remove)
+
+    def closing(self: Store) -> None:
+        order.append("closed")
+        close(self)
+
+    with sparkless.make_engine(_network(), background=True) as engine:
+        monkeypatch.setattr(Queries, "read", reading)
+        monkeypatch.setattr(Store, "close", closing)
+        change, raised = _in_thread(lambda: engine.modify(add={"more": "SELECT n FROM ticks"}))
+        assert changing.wait(_LONG_S)
+        ending, _ = _in_thread(engine.shutdown)
+        for thread in engine._loop._threads:  # then there is nothing else it waits for
+            thread.join(_LONG_S)
+        go_on.set()
+        change.join(_LONG_S)
+        ending.join(_LONG_S)
+        assert order == ["changed", "closed"]
+        assert raised == []
+
+
+def test_a_sink_cannot_wait_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+    told: list[au.AuroralError] = []
+    with sparkless.make_engine(_network(), background=True) as engine:
+
+        def drain(_delivery: Delivery) -> None:
+            try:
+                engine.drain()
+            except au.AuroralError as error:
+                told.append(error)
+
+        engine.bind_sink("all", drain)
+        engine.enqueue("ticks", batch(0, 10))
+        engine.drain(_LONG_S)
+        assert "NOT_HERE" in str(told[0])
