@@ -95,18 +95,26 @@ def test_an_engine_ends_after_the_change_under_way(monkeypatch: pytest.MonkeyPat
         assert raised == []
 
 
-def test_a_sink_cannot_wait_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("background", [True, False])
+@pytest.mark.parametrize("going", [True, False])
+@pytest.mark.parametrize("call", ["drain", "finish", "shutdown"])
+def test_a_sink_cannot_wait_for_itself(
+    background: bool, going: bool, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever calls it: the engine, or somebody who removes its query."""
     sparkless.no_spark(monkeypatch)
     told: list[au.AuroralError] = []
-    with sparkless.make_engine(_network(), background=True) as engine:
+    with sparkless.make_engine(_network(), background=background) as engine:
 
-        def drain(_delivery: Delivery) -> None:
+        def wait(_delivery: Delivery) -> None:
             try:
-                engine.drain()
+                getattr(engine, call)()
             except au.AuroralError as error:
                 told.append(error)
 
-        engine.bind_sink("all", drain)
+        engine.bind_sink("all", wait)
         engine.enqueue("ticks", batch(0, 10))
+        if going:
+            engine.modify(remove=["all"])
         engine.drain(_LONG_S)
         assert "NOT_HERE" in str(told[0])

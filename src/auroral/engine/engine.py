@@ -190,6 +190,7 @@ class Engine:
         """
         if not self._started:
             return {}
+        self._loop.require_outside("end the engine that called it")
         for reader in self._readers:
             reader.stop()
         self._loop.stop()

@@ -50,6 +50,7 @@ class Loop:
         self._stopping = threading.Event()
         self._warm = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._worker: int | None = None
         self.busy = threading.RLock()
         """Held during a round: whoever holds it sees no step under way."""
         self.failure: AuroralError | None = None
@@ -87,12 +88,11 @@ class Loop:
 
     def drain(self, timeout_s: float | None, *, endless: bool) -> None:
         """Wait until all that has arrived is processed; from sources that end, all they have."""
+        self.require_outside("wait until everything is delivered")
         if not self._background:
             while self.work():
                 pass
             return
-        if threading.current_thread() in self._threads:
-            raise UsageError("NOT_HERE", "a sink cannot wait until everything is delivered")
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         target = self._ingest.next_moment
         while not self.reached(None if self._sources and not endless else target):
@@ -131,7 +131,7 @@ class Loop:
             raise
 
     def _round(self, until: int | None) -> bool:
-        with self.busy:
+        with self.busy, self._working():
             fed = not self._background and until is None and self._pull()
             complete = self._ingest.seal()
             worked = self.works.stepper.step(complete if until is None else min(complete, until))
@@ -143,6 +143,20 @@ class Loop:
                 worked = True
         self.wake()
         return bool(fed or worked or delivered)
+
+    @contextlib.contextmanager
+    def _working(self) -> Iterator[None]:
+        """Remember whose round it is; sinks are called in it, and may begin others."""
+        before, self._worker = self._worker, threading.get_ident()
+        try:
+            yield
+        finally:
+            self._worker = before
+
+    def require_outside(self, what: str) -> None:
+        """Refuse what would wait for the round that it is called in."""
+        if self._worker == threading.get_ident():
+            raise UsageError("NOT_HERE", f"a sink cannot {what}", hint="let another thread do it")
 
     def settle(self, moment: int) -> None:
         """Process and deliver all before a moment, and nothing after it."""
