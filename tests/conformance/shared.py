@@ -330,6 +330,21 @@ class Maker:
             text = _text(self._items(*names) + shown, sources, where)
         return Family(text, values, "rule", results=results)
 
+    def _windows(self, name: str) -> Query:
+        """A family of aggregates."""
+        rng = self._rng
+        of = rng.choice(["k", "x"])
+        self._keys[name] = []
+        values = self._members(name, of, rng.choice([1, 1, 2, 3]))
+        window = f"[RANGE {rng.randint(1, 6)}, SLIDE {rng.randint(1, 4)}, WA n]"
+        by = rng.choice(["", "k", "s"])
+        text = _text(
+            f"{by}{', ' if by else ''}{rng.choice(CALLS)} AS c",
+            f"{self._stream()} {window}",
+            [f"{of} {rng.choice(['=', '>='])} :p", *self._where("", most=1)],
+        )
+        return Family(text + (f" GROUP BY {by}" if by else ""), values, "rule")
+
     def _members(self, name: str, of: str, count: int) -> list[Row]:
         rows: list[Row] = []
         for _ in range(count):

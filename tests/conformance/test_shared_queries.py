@@ -54,6 +54,17 @@ def test_queries_that_need_boxes_come_and_go_beside_others(
 
 
 @pytest.mark.parametrize("seed", range(6))
+def test_families_of_aggregates_come_and_go(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    rng = Random(seed)
+    scenario = Maker(rng, {"windows": 4, "aggregate": 1, "select": 1}).scenario(20)
+    crashes = frozenset(rng.sample(range(60), 3))
+    Drive(sparkless.make_engine, scenario, Manner(2, crashes, drains=0.1), rng).go(tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(6))
 def test_sinks_get_what_their_queries_give(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +170,48 @@ def test_queries_come_and_go(plan: str, tmp_path: Path, monkeypatch: pytest.Monk
     progress = {"A": Ordered("n"), "B": Ordered("n")}
     scenario = Scenario(progress, queries, actions, ends=True, routing="tickets")
     Drive(sparkless.make_engine, scenario, Manner(2, crashes, drains=0), Random(1)).go(tmp_path)
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_a_member_that_went_still_counts_what_waited_for_it(
+    members: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = Scenario({"A": Ordered("n")}, {}, [], ends=False, routing="tickets").network()
+    rules = [{"rule": n, "p": n} for n in range(1, members + 1)]
+    text = "SELECT count(*) AS c FROM A [RANGE 10, WA n] WHERE k = :p"
+    net.family("windows", text, rules, key="rule")
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        engine.enqueue("A", [{"k": 1, "n": 1}, {"k": 2, "n": 2}, {"k": 1, "n": 15}])
+        engine.modify(remove=["windows[1]"])
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        engine.drain()
+        found = {row["rule"]: row["c"] for row in engine.dequeue("windows").to_pylist()}
+        assert found == dict.fromkeys(range(1, members + 1), 1)
+        engine.modify(add={"windows": [{"rule": 1, "p": 2}]})
+        engine.enqueue("A", [{"k": 2, "n": 16}, {"k": 2, "n": 31}])
+        engine.drain()
+        assert {"rule": 1, "c": 1} in engine.dequeue("windows").to_pylist()
+
+
+def test_what_was_added_in_the_place_of_what_was_declared_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    declaring = Scenario({"A": None}, FEW, [], ends=False, routing="tickets").network()
+    silent = Scenario({"A": None}, {}, [], ends=False, routing="tickets").network()
+    with sparkless.make_engine(declaring, state=tmp_path) as engine:
+        engine.enqueue("A", feed("A", 3).rows)
+        engine.modify(remove=["few"])
+    with sparkless.make_engine(silent, state=tmp_path) as engine:
+        engine.modify(add={"few": "SELECT x FROM A"})
+        engine.enqueue("A", feed("A", 3).rows)
+        engine.drain()
+    for _ in range(2):
+        with sparkless.make_engine(silent, state=tmp_path) as engine:
+            assert engine.list_entities()["queries"] == ["few"]
+    with sparkless.make_engine(declaring, state=tmp_path) as engine:
+        assert engine.describe("few")["sql"] == FEW["few"].sql
 
 
 def test_what_was_removed_stays_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,16 +135,17 @@ class Queries:
             rows = self._values.put_together([row for row in rows if row.first not in over], head)
             self._values.sweep(row.file for row in rows)
             gone = gone_of(rows, self._store.manifest.gone())
-            held = [self._restored(row, gone.get(row.first, {})) for row in rows]
+            held = [self._restored(row) for row in rows]
             entries = [entry for entry in held if entry is not None]
             flows = connected(entry.arcs for entry in entries)
             self._versions = {eddy_name(arcs): [] for arcs in flows}
-            moments = {moment for entry in entries for moment in changes_of(entry)}
+            moments = {moment for entry in entries for moment in (entry.since, entry.until)}
+            moments.update(moment for members in gone.values() for moment in members.values())
             for moment in [head, *sorted(m for m in moments if head < m < NEVER)]:
-                self._replay(entries, moment, first=moment == head)
+                self._replay(entries, gone, moment, first=moment == head)
             return flows
 
-    def _restored(self, row: QueryRow, gone: Mapping[int, int]) -> Entry | None:
+    def _restored(self, row: QueryRow) -> Entry | None:
         self._rows[row.name] = row
         query = self._values.query_of(row)
         if not json.loads(row.document)["shared"]:
@@ -153,10 +154,16 @@ class Queries:
             return None
         entry = self._registrar.entry(row.name, query)
         entry.first, entry.since, entry.until = row.first, row.since, row.until or NEVER
-        entry.gone = dict(gone)
         return entry
 
-    def _replay(self, entries: Sequence[Entry], moment: int, *, first: bool) -> None:
+    def _replay(
+        self,
+        entries: Sequence[Entry],
+        gone: Mapping[int, Mapping[int, int]],
+        moment: int,
+        *,
+        first: bool,
+    ) -> None:
         """Make the changes of one moment, or all up to it, again."""
         there = [entry for entry in entries if self.book.entries.get(entry.name) is entry]
         ended = [entry for entry in there if entry.until == moment]
@@ -165,9 +172,11 @@ class Queries:
         self.book.add([entry for entry in due if entry.until > moment])
         touched = [*ended, *due]
         for entry in entries:
-            left = [n for n, m in entry.gone.items() if (m <= moment if first else m == moment)]
+            members = gone.get(entry.first, {})
+            left = {n: m for n, m in members.items() if (m <= moment if first else m == moment)}
             if left and self.book.entries.get(entry.name) is entry:
-                self.book.remove_members(entry, left)
+                self.book.remove_members(entry, list(left))
+                entry.gone |= left
                 touched.append(entry)
         self._renew({arc for entry in touched for arc in entry.arcs}, moment, always=first)
 
@@ -181,7 +190,9 @@ class Queries:
             if before is None or before.declared != self._registrar.said(query):
                 add[name] = query
                 remove += [name] if name in live else []
-        remove += [n for n in self._declared if n not in self._network.queries and n in live]
+        # What somebody has put in its place since stays.
+        dropped = [name for name in self._declared if name not in self._network.queries]
+        remove += [n for n in dropped if n in live and self._rows[n].declared is not None]
         return add, remove
 
     # ── changing ──
@@ -244,7 +255,10 @@ class Queries:
         logs = {entry.log for entry in wanted.entries if entry.kept}
         heads = {(log, HELD): moment for log in logs if not self._store.has_cursor(log, HELD)}
         meta = {NEXT: str(self._next), UNBOXED: json.dumps(wanted.unboxed)}
-        undeclared = list(ended) if wanted.by_network else []
+        undeclared: list[int] = []
+        if wanted.by_network:  # whatever it does not say any more, here or gone
+            dropped = [r.first for n, r in self._declared.items() if n not in self._network.queries]
+            undeclared = list({*ended, *dropped})
         self._store.commit(
             Change(
                 queries=rows,
@@ -302,11 +316,6 @@ class Queries:
         if not isinstance(entry.query, Family):
             return None
         return self._values.write(str(entry.first), entry.query.table(self._network.directory))
-
-
-def changes_of(entry: Entry) -> set[int]:
-    """The moments at which an entry changes what an eddy has to do."""
-    return {entry.since, entry.until, *entry.gone.values()}
 
 
 def _arcs(eddy: str) -> tuple[str, ...]:

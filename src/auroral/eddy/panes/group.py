@@ -160,8 +160,10 @@ def classified(lineage: Lineage, seq: Ids, queries: Queries) -> tuple[Ids, Class
     number, first = group_ids(columns, lineage.rows)
     found = Classes(*lineage.take(first).lists())
     place = queries.places(found.ids)
-    counts = queries.since[place] <= seq[first][found.owner] if len(place) else place >= 0
-    found = found.where((place >= 0) & counts)
+    counts = place >= 0
+    if len(queries.ids):
+        counts &= queries.since[place] <= seq[first][found.owner]
+    found = found.where(counts)
     same, first = found.numbered()
     some = np.diff(found.offsets)[first] > 0
     final = np.where(some, np.cumsum(some) - 1, -1)
