@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from auroral import Family, Network, Query
+from auroral import Family, Query
 from auroral.reference import Reference
 from auroral.reference.network import _fitted
 
-from .shared import EVENT, Modify, Row, Scenario
+from .shared import Modify, Row, Scenario
 
 
 @dataclass
@@ -37,9 +37,7 @@ class Model:
             old = self.alone[name][0].query
             assert isinstance(old, Family)
             given = Family(old.sql, given, old.key, results=old.results)
-        net = Network("alone")
-        for stream, progress in self.scenario.progress.items():
-            net.stream(stream, EVENT, progress=progress)
+        net = self.scenario.streams()
         # Whether its results are counted or kept is nothing that a plain interpreter knows.
         net.queries[name] = given.model_copy(update={"results": "keep"})
         reference = Reference(net)

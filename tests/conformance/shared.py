@@ -103,11 +103,22 @@ class Scenario:
     actions: list[Action]
     ends: bool
     routing: str
+    derived: bool = False
+    """Whether there are arcs that boxes make of the first and the last stream."""
 
-    def network(self) -> Network:
+    def streams(self) -> Network:
+        """The network without queries."""
         net = Network("shared")
         for name, progress in self.progress.items():
             net.stream(name, EVENT, progress=progress)
+        if self.derived:
+            first, *_, last = [*self.progress, *self.progress]
+            net.box("map", "M", input=first, keep="*")
+            net.box("filter", "F", input=last, where="k > 0")
+        return net
+
+    def network(self) -> Network:
+        net = self.streams()
         for name, query in self.queries.items():
             net.queries[name] = query
         net.engine = EngineOptions(routing=self.routing)
@@ -120,8 +131,11 @@ class Scenario:
 class Maker:
     """Makes scenarios."""
 
-    def __init__(self, rng: Random, kinds: Mapping[str, float] | None = None):
+    def __init__(
+        self, rng: Random, kinds: Mapping[str, float] | None = None, *, derived: bool = False
+    ):
         self._rng = rng
+        self._derived = derived
         self._kinds = kinds or {
             "select": 6, "join": 3, "aggregate": 3, "boxed": 0.6, "family": 2, "count": 1,
         }  # fmt: skip
@@ -143,7 +157,8 @@ class Maker:
         self._live |= initial
         actions = [self._action() for _ in range(size)]
         routing = rng.choice(["tickets", "random", "fixed", "optimal"])
-        return Scenario(self._progress, initial, actions, rng.random() < 0.6, routing)
+        ends = rng.random() < 0.6
+        return Scenario(self._progress, initial, actions, ends, routing, self._derived)
 
     def _declared(self) -> Progress | None:
         n, t = Ordered("n"), Ordered("t")
@@ -254,7 +269,7 @@ class Maker:
         return Query(made.sql, results="count")
 
     def _stream(self) -> str:
-        return self._rng.choice(list(self._progress))
+        return self._rng.choice([*self._progress, *(["M", "F"] if self._derived else [])])
 
     def _joined(self) -> tuple[str, list[str]]:
         """Two sources and how they meet."""
@@ -302,7 +317,7 @@ class Maker:
 
     def _boxed(self, _name: str) -> Query:
         rng = self._rng
-        rows = f"{self._stream()} [ROWS {rng.randint(1, 4)}]"
+        rows = f"{rng.choice(list(self._progress))} [ROWS {rng.randint(1, 4)}]"
         if rng.random() < 0.6:
             return Query(_text("count(*) AS c, sum(k) AS sk", rows, self._where("")))
         on = rng.choice(["n", "t"])

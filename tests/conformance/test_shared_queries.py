@@ -64,6 +64,17 @@ def test_families_of_aggregates_come_and_go(
     Drive(sparkless.make_engine, scenario, Manner(2, crashes, drains=0.1), rng).go(tmp_path)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_queries_read_what_boxes_make(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    rng = Random(seed)
+    scenario = Maker(rng, {"join": 4, "aggregate": 1, "select": 1}, derived=True).scenario(12)
+    set_out(monkeypatch, rng)
+    Drive(sparkless.make_engine, scenario, manner(rng), rng).go(tmp_path)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_sinks_get_what_their_queries_give(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -107,6 +107,8 @@ class _Step:
     def run(self, tables: Mapping[str, pa.Table]) -> Emitted:
         arrived: dict[str, Arrived] = {}
         for arc, table in tables.items():
+            if self._turn.bucket == 0:  # every bucket is given the same
+                self._report.arrived[arc] = table.num_rows
             own = self._own(arc, table)
             rows: Rows | None = None
             mine = table

@@ -26,6 +26,8 @@ class Report:
     late: dict[int, int] = field(default_factory=dict)
     visits: dict[str, dict[str, Visit]] = field(default_factory=dict)
     tuples: dict[str, int] = field(default_factory=dict)
+    arrived: dict[str, int] = field(default_factory=dict)
+    """How many tuples came on each arc; those of `tuples` went through its filters."""
     samples: dict[str, dict[str, pa.Array]] = field(default_factory=dict)
     probes: dict[str, Visit] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
@@ -55,6 +57,7 @@ class Report:
                 for arc, visits in self.visits.items()
             },
             "tuples": self.tuples,
+            "arrived": self.arrived,
             "samples": {
                 arc: {name: _serialised(values) for name, values in samples.items()}
                 for arc, samples in self.samples.items()
@@ -75,6 +78,8 @@ class Report:
             self.visit(arc, 0, {name: Visit(*visit) for name, visit in visits.items()})
         for arc, tuples in document["tuples"].items():
             self.tuples[arc] = self.tuples.get(arc, 0) + tuples
+        for arc, tuples in document["arrived"].items():
+            self.arrived[arc] = self.arrived.get(arc, 0) + tuples
         for arc, samples in document["samples"].items():
             self.samples[arc] = {name: _deserialised(text) for name, text in samples.items()}
         for name, visit in document["probes"].items():

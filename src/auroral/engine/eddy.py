@@ -49,7 +49,6 @@ class EddyBox(StatefulBox):
         self._seen = {arc: store.manifest.progress().get(seen_key(arc), 0) for arc in self.arcs}
         self._turn: Turn | None = None
         self._had: set[str] = set()
-        self._arrived: dict[str, int] = {}
         self.held_by: dict[str, dict[int, int]] = {}
         """What each SteM and each set of panes holds, by bucket."""
 
@@ -78,7 +77,6 @@ class EddyBox(StatefulBox):
 
     def _run(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> _Result:
         self._turn = self._decided(train, files)
-        self._arrived = {arc: sum(f.rows for f in files.get(arc, ())) for arc in self.arcs}
         self._report = Report()
         result = super()._run(train, files)
         result.retired += self._forgotten()
@@ -157,14 +155,14 @@ class EddyBox(StatefulBox):
 
     def step(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> Any:
         change, letters = super().step(train, files)
-        seen = {seen_key(arc): self._seen[arc] + n for arc, n in self._arrived.items()}
+        seen = {seen_key(arc): self._seen[arc] + n for arc, n in self._report.arrived.items()}
         change.progress = {**change.progress, **seen}
         self._queries.tally.enter(change, self._report)
         return change, letters
 
     def committed(self) -> None:
         super().committed()
-        for arc, more in self._arrived.items():
+        for arc, more in self._report.arrived.items():
             self._seen[arc] += more
         self._queries.tally.committed()
         for arc, visits in self._report.visits.items():
