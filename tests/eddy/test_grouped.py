@@ -151,6 +151,7 @@ def test_comparisons_across_types_are_exact() -> None:
         (Type("int"), pa.array([2.5]), [2, 3, None], ">", [[], [0], []]),
         (Type("bigint"), pa.array(["2.5"]).cast(pa.decimal128(3, 1)), [2, 3], ">", [[], [0]]),
         (Type.parse("decimal(6,2)"), pa.array([2], pa.int32()), ["2.00", "2.01"], "=", [[0], []]),
+        (Type.parse("decimal(2,2)"), pa.array([100]), [None, "0.50"], "<", [[], [0]]),
         (Type("float"), pa.array([0.1]), [0.1, 0.5], "=", [[], []]),
     ]
     for type, constants, values, op, expected in cases:

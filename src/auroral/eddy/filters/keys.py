@@ -6,6 +6,7 @@ NaN equals itself and is above all numbers, −0.0 equals 0.0, strings go by the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -139,7 +140,8 @@ def _decimal_keys(values: pa.Array, scale: Scale, nulls: Mask | None) -> NDArray
     if pa.types.is_integer(values.type) and kind == "decimal":
         return _numbers(values, pa.int64(), nulls) * np.int64(10**places)
     if nulls is not None:
-        values = pc.if_else(values.is_valid(), values, pa.scalar(0, pa.int8()).cast(values.type))
+        zero = 0 if pa.types.is_integer(values.type) else Decimal(0)
+        values = pc.if_else(values.is_valid(), values, pa.scalar(zero, values.type))
     if pa.types.is_integer(values.type):
         values = values.cast(pa.decimal128(19, 0))
     values = values.cast(pa.decimal128(38, places))
