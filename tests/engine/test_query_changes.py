@@ -63,3 +63,30 @@ def test_what_is_no_name_is_refused(given: Any, monkeypatch: pytest.MonkeyPatch)
             engine.modify(**given)
         engine.modify(remove=("all",))
         assert engine.list_entities()["queries"] == []
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_numbers_begin_when_somebody_reads_them(
+    again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    net.query("all", "SELECT n FROM ticks")
+    net.box("number", "numbered", input="ticks", **{"as": "at"})
+    text = "SELECT at, count(*) AS c FROM numbered [RANGE 3, WA at]"
+    with sparkless.make_engine(net) as engine:
+        engine.enqueue("ticks", batch(0, 10))
+        engine.drain()
+        engine.modify(add={"threes": text})
+        engine.enqueue("ticks", batch(10, 20))
+        engine.drain()
+        found = [tuple(row.values()) for row in engine.dequeue("threes").to_pylist()]
+        assert found == [(0, 3), (3, 3), (6, 3)]
+        if again:
+            engine.modify(remove=["threes"])
+            engine.enqueue("ticks", batch(20, 30))
+            engine.drain()
+            engine.modify(add={"threes": text})
+            engine.enqueue("ticks", batch(30, 40))
+            engine.drain()
+            assert engine.dequeue("threes")["c"].to_pylist()[1:3] == [3, 3]

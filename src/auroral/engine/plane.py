@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,16 +31,25 @@ Punctuations = Sequence[tuple[int, Any, tuple[Any, ...]]]
 class ProgressPlane:
     """Folds arrivals into the marks of streams and carries them through the boxes."""
 
-    def __init__(self, checked: CheckedNetwork, saved: Mapping[str, Any] | None = None):
+    def __init__(
+        self,
+        checked: CheckedNetwork,
+        saved: Mapping[str, Any] | None = None,
+        running: Collection[str] | None = None,
+    ):
+        """With what was saved; `running` are the boxes that somebody reads, all if not given."""
         self._checked = checked
         saved = saved or {}
         self._streams: dict[str, SourceProgress] = {}
         for name, stream in checked.network.streams.items():
             if stream.progress is not None:
                 self._streams[name] = _restore(_initial(stream), saved.get(name))
-        boxes = checked.network.boxes.items()
-        self._numbers = {name: box.input for name, box in boxes if isinstance(box, Number)}
-        """Boxes that number the tuples of a stream, each from when it was there."""
+        self._numbers = {
+            name: box.input
+            for name, box in checked.network.boxes.items()
+            if isinstance(box, Number) and (running is None or name in running)
+        }
+        """Boxes that number the tuples of a stream, each from when somebody read it."""
         self._numbered = {
             name: LowWater.of(_steps(saved.get(f"number of {name}", []))) for name in self._numbers
         }
@@ -155,7 +164,7 @@ class ProgressPlane:
                 continue
             passed = box.progress(self._inputs(name, found), self._checked.schemas_of(name))
             if isinstance(box, Number):
-                passed = {**passed, box.as_: self._numbered[name]}
+                passed = {**passed, box.as_: self._numbered.get(name, LowWater())}
             for arc in self._checked.outputs_of(name):
                 found[arc.name] = {} if arc.port in LATE_PORTS else passed
         return found

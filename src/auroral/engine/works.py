@@ -73,10 +73,11 @@ def build(
 ) -> Works:
     """Put a network together; boxes that are new begin at a moment."""
     forget_boxes(store)
-    plane = ProgressPlane(checked, store.manifest.progress())
-    store.progressing = {arc: list(marks) for arc, marks in plane.arcs().items()}
     arcs = output_arcs(checked, settings.bound)
     superboxes = all_superboxes(checked, arcs)
+    boxes = {box for superbox in superboxes for box in superbox.boxes}
+    plane = ProgressPlane(checked, store.manifest.progress(), boxes)
+    store.progressing = {arc: list(marks) for arc, marks in plane.arcs().items()}
     begin = lambda box: max(moment, queries.began(box))  # noqa: E731
     register_consumers(store, superboxes, arcs, plane.logs(), begin)
     _forget_steps(store, superboxes)
