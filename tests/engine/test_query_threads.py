@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,3 +119,89 @@ def test_a_sink_cannot_wait_for_itself(
             engine.modify(remove=["all"])
         engine.drain(_LONG_S)
         assert "NOT_HERE" in str(told[0])
+
+
+def test_a_sink_is_not_given_to_a_query_that_goes_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever comes first: nobody else notices."""
+    sparkless.no_spark(monkeypatch)
+    opening, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def open(self, _position: Any | None) -> None:
+            opening.set()
+            assert go_on.wait(_LONG_S)
+
+        def write(self, delivery: Delivery) -> int:
+            return len(delivery.table)
+
+        def close(self) -> None: ...
+
+    net = _network()
+    net.query("other", "SELECT n FROM ticks")
+    with sparkless.make_engine(net, background=True) as engine:
+        binding, refused = _in_thread(lambda: engine.bind_sink("all", Slow()))
+        assert opening.wait(_LONG_S)
+        removing, failed = _in_thread(lambda: engine.modify(remove=["all"]))
+        go_on.set()
+        for thread in (binding, removing):
+            thread.join(_LONG_S)
+        assert [*refused, *failed] == []
+        engine.enqueue("ticks", batch(0, 10))
+        engine.drain(_LONG_S)
+        assert engine.dequeue("other").num_rows == 10
+
+
+def test_what_comes_when_the_engine_ends_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    with sparkless.make_engine(_network(), state=tmp_path, background=True) as engine:
+        reading, go_on = threading.Event(), threading.Event()
+        lock = engine._changing.lock
+
+        def change() -> None:
+            reading.set()
+            assert go_on.wait(_LONG_S)
+            engine._changing.change({"more": "SELECT n FROM ticks"}, [])
+
+        late, raised = _in_thread(change)  # it has seen that the engine runs
+        assert reading.wait(_LONG_S)
+        with lock:
+            ending, _ = _in_thread(engine.shutdown)
+            for thread in engine._loop._threads:
+                thread.join(_LONG_S)
+            go_on.set()
+        for thread in (late, ending):
+            thread.join(_LONG_S)
+        assert "NOT_STARTED" in str(raised[0])
+        assert engine._loop.failure is None
+
+
+def test_nothing_is_remembered_of_who_read_a_query_that_went(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = _network()
+    rules = [{"rule": n, "p": n} for n in range(3)]
+    net.family("rules", "SELECT n FROM ticks WHERE n > :p", rules, key="rule")
+    net.query("results", "SELECT n FROM ticks")  # named as the reader that keeps what is unread
+    with sparkless.make_engine(net) as engine:
+
+        def read(*names: str) -> None:
+            engine.enqueue("ticks", batch(0, 10))
+            engine.drain()
+            for name in names:
+                assert engine.dequeue(name).num_rows
+
+        read("all", "results", "rules[1]", "rules")
+        before, counters = engine._store.names()[1], len(engine._store.counters)
+        engine.modify(remove=["all", "results", "rules"])
+        text = "SELECT n FROM ticks WHERE n > 3"
+        engine.modify(add={"all": text, "results": text, "rules": au.Family(text, rules, "rule")})
+        engine.bind_sink("all", lambda _delivery: None)
+        read("results", "rules[1]", "rules")
+        assert len(engine._store.names()[1]) <= len(before)
+        assert len(engine._store.counters) <= counters
+        assert engine.stats()["outputs"]["all"]["out"] == 6

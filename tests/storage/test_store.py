@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,19 @@ import pyarrow as pa
 import pytest
 
 from auroral.errors import RunError, StateError
-from auroral.storage import Change, Fresh, Journal, Store, opened
+from auroral.storage import Change, Fresh, Journal, Store
 from auroral.storage.compaction import FAN_IN, SMALL_ROWS, runs_to_merge
 from auroral.storage.segment import MAX_FILE_BYTES, Segment
+
+
+@contextmanager
+def opened(directory: Path, **options: Any) -> Iterator[Store]:
+    """A store for the length of a block."""
+    store = Store(directory, **options)
+    try:
+        yield store
+    finally:
+        store.close()
 
 
 def table(first: int, count: int) -> pa.Table:

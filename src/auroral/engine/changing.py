@@ -32,9 +32,12 @@ class Changing:
     ) -> None:
         """Make a change; `declared` if it is the network that says so."""
         with self.lock:
+            self._loop.require_going()
             done = self._try(add, remove, declared)
         if not done:
+            self._loop.require_going()  # threads that change and change would keep it from ending
             with self._loop.busy, self.lock, self._ingest.at_moment() as moment:
+                self._loop.require_going()
                 self._try(add, remove, declared, self._settled(moment))
 
     def _settled(self, moment: int) -> int:
@@ -64,10 +67,12 @@ class Changing:
                 return False
             with self._loop.failing():
                 self._queries.apply(wanted, self._ingest.at_moment)
+                outputs.forget(remove)
             return True
         with self._loop.failing():
             self._queries.apply(wanted, lambda: nullcontext(settled), renew=not structural)
             if structural:
                 self._loop.works = rebuild(self._loop.works, settled)
             self._loop.works.outputs.close_gone()
+            self._loop.works.outputs.forget(remove)
         return True

@@ -129,6 +129,24 @@ class Outputs:
             if saved is not None:
                 self._store.commit(Change(sinks={output: {**saved, "closed": True}}))
 
+    def forget(self, removed: Collection[str]) -> None:
+        """Drop what is remembered of who read queries that are no more, and how much."""
+        gone = {*removed} - {*self._sources}
+
+        def is_gone(name: str) -> bool:
+            return name in gone or name.partition("[")[0] in gone
+
+        _, cursors = self._store.names()
+        readers = [
+            key
+            for key in cursors
+            if key[1].startswith(OUTPUT) and is_gone(key[1].removeprefix(OUTPUT))
+        ]
+        counted = [key for key in self._store.counters if key[1] == "out" and is_gone(key[0])]
+        if readers or counted:
+            self._store.forget([], readers, counters=counted)
+        self.lag_s = {name: lag for name, lag in self.lag_s.items() if not is_gone(name)}
+
     def take_over(self, before: Outputs) -> None:
         """Go on with the sinks of outputs as they were before boxes came or went."""
         self._sinks, self._called = before._sinks, before._called
@@ -242,16 +260,19 @@ class Outputs:
         if moment > self._store.head(log, HELD):
             self._store.commit(Change(heads={(log, HELD): moment}))
 
-    def waiting(self, output: str) -> int:
-        """Tuples not delivered yet; of a query, those in whose log they would be found."""
-        view = self._view(output)
+    def waiting(self, output: str) -> int | None:
+        """Tuples not delivered yet, of a query those in its log; None if that was removed."""
+        view = self._found(output)
+        if view is None:
+            return None
         return self._store.rows_since(view.log, self._head(view, consumer(output)))
 
     @property
     def delivered(self) -> bool:
-        """Whether every sink has got everything."""
+        """Whether every sink has got everything, and has returned."""
         views = [(self._found(output), consumer(output)) for output in list(self._sinks)]
-        return not any(v and self._store.segments(v.log, self._head(v, c)) for v, c in views)
+        waiting = any(v and self._store.segments(v.log, self._head(v, c)) for v, c in views)
+        return not waiting and not self._called
 
     def require(self, output: str) -> None:
         """Refuse what is no output."""

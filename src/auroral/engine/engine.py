@@ -312,10 +312,10 @@ class Engine:
         if not self._started:
             self._sinks[output] = sink
             return
-        self._require_running()
-        if output not in self._queries.boxed and self._queries.catalogue.view(output) is None:
-            self._require_stopped()
-        with self._loop.busy:
+        with self._loop.busy, self._changing.lock:  # a query that is here stays meanwhile
+            self._require_running()
+            if output not in self._queries.boxed and self._queries.catalogue.view(output) is None:
+                self._require_stopped()
             self._loop.works.outputs.bind(output, sink)
         self._loop.wake()
 

@@ -98,8 +98,7 @@ class Loop:
         while not self.reached(None if self._sources and not endless else target):
             if self.failure:
                 raise self.failure
-            if self._stopping.is_set():
-                raise UsageError("NOT_STARTED", "the engine was shut down meanwhile")
+            self.require_going()
             left = _IDLE_S if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 raise RunError("TIMEOUT", f"not drained within {timeout_s} s")
@@ -157,6 +156,11 @@ class Loop:
         """Refuse what would wait for the round that it is called in."""
         if self._worker == threading.get_ident():
             raise UsageError("NOT_HERE", f"a sink cannot {what}", hint="let another thread do it")
+
+    def require_going(self) -> None:
+        """Refuse what comes when the engine ends; sinks may still do what they have begun."""
+        if self._stopping.is_set() and self._worker != threading.get_ident():
+            raise UsageError("NOT_STARTED", "the engine was shut down meanwhile")
 
     def settle(self, moment: int) -> None:
         """Process and deliver all before a moment, and nothing after it."""

@@ -50,10 +50,11 @@ def statistics(works: Works, store: Store, queries: Queries, *, wall: bool) -> d
     shown = {
         name: {
             "out": counts.get((name, "out"), 0),
-            "waiting": outputs.waiting(name),
+            "waiting": waiting,
             "lag_s": outputs.lag_s.get(name) if wall else None,
         }
         for name in outputs.names
+        if (waiting := outputs.waiting(name)) is not None
     }
     recent = list(works.stepper.durations_s)
     steps = sum(value for (entity, _), value in counts.items() if entity == "steps")

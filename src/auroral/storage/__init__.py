@@ -4,7 +4,7 @@ from auroral.storage.change import HELD, Change, Fresh
 from auroral.storage.journal import Journal
 from auroral.storage.manifest import Manifest, QueryRow
 from auroral.storage.segment import Segment
-from auroral.storage.store import Store, opened
+from auroral.storage.store import Store
 
 __all__ = [
     "HELD",
@@ -15,5 +15,4 @@ __all__ = [
     "QueryRow",
     "Segment",
     "Store",
-    "opened",
 ]

@@ -214,6 +214,9 @@ class Manifest:
     def remove_progress(self, names: Sequence[str]) -> None:
         self._db.executemany("DELETE FROM progress WHERE name = ?", [(name,) for name in names])
 
+    def remove_counters(self, keys: Sequence[tuple[str, str]]) -> None:
+        self._db.executemany("DELETE FROM counter WHERE entity = ? AND name = ?", keys)
+
     def add_step(self, superbox: str, first: int, last: int) -> int:
         cursor = self._db.execute(
             "INSERT INTO step (superbox, first, last) VALUES (?, ?, ?)", (superbox, first, last)

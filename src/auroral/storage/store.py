@@ -15,7 +15,6 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -315,14 +314,18 @@ class Store:
         logs: Sequence[str],
         cursors: Sequence[tuple[str, str]],
         progress: Sequence[str] = (),
+        counters: Sequence[tuple[str, str]] = (),
     ) -> None:
         """Drop whole logs, consumers that are no more and what was remembered for them."""
         with self.lock:
             with self.manifest.transaction():
                 self.manifest.remove_cursors(cursors)
                 self.manifest.remove_progress(progress)
+                self.manifest.remove_counters(counters)
             for key in cursors:
                 self._cursors.pop(key, None)
+            for key in counters:
+                self.counters.pop(key, None)
             for log in logs:
                 self._replace(log, self._logs.get(log, []), [])
                 self._logs.pop(log, None)
@@ -339,9 +342,8 @@ class Store:
     def _retire(self, log_name: str) -> None:
         """Delete what is before every tail."""
         tails = {name: tail for (log, name), (_, tail) in self._cursors.items() if log == log_name}
-        log = self._logs.get(log_name, [])
         oldest = tails.get(HELD, min(tails.values(), default=0))
-        old = [segment for segment in log if segment.last < oldest]
+        old = [segment for segment in self._logs.get(log_name, ()) if segment.last < oldest]
         if old:
             self._replace(log_name, old, [])
 
@@ -386,13 +388,3 @@ class Store:
             if segment.file:
                 self._cache.drop(segment.file)
                 self.path_of(segment).unlink(missing_ok=True)
-
-
-@contextmanager
-def opened(directory: Path | str | None = None, **options: Any) -> Iterator[Store]:
-    """A store for the length of a block."""
-    store = Store(directory, **options)
-    try:
-        yield store
-    finally:
-        store.close()
