@@ -101,6 +101,8 @@ def summary(
         why = f", failed on {failed:,} tuples ({query['error']})" if failed else ""
         if query["shared"] and (failed or name not in targets):
             lines.append(f"  query {name}: {query['matches']:,} matches{why}")
+        if query.get("stopped"):
+            lines.append(f"  query {name}: stopped, it failed ({query['error']})")
     for name, box in stats["boxes"].items():
         if any(box.get("late", {}).values()):
             reasons = ", ".join(f"{reason} {n:,}" for reason, n in box["late"].items())

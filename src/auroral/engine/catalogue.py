@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,17 @@ from auroral.network.types import Schema
 class Catalogue:
     """Names, results and matches of queries and families."""
 
-    def __init__(self, book: Book, boxed: dict[str, Query], tally: Tally, lock: threading.RLock):
+    def __init__(
+        self,
+        book: Book,
+        boxed: Mapping[str, Query],
+        failed: Mapping[str, str],
+        tally: Tally,
+        lock: threading.RLock,
+    ):
         self._book = book
         self._boxed = boxed
+        self._failed = failed
         self._tally = tally
         self._lock = lock
 
@@ -142,6 +150,8 @@ class Catalogue:
                 chunks = self.chunks(name)
                 if not chunks:
                     found[name] = {"sql": self._boxed[name].sql, "shared": False}
+                    if name in self._failed:
+                        found[name] |= {"stopped": True, "error": self._failed[name]}
                     continue
                 ids = np.concatenate([_live(entry) for entry in chunks])
                 failed = [n for n in self._tally.failed if _has(chunks, n)]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 from auroral.engine.ingest import Ingest
-from auroral.engine.works import Works
+from auroral.engine.works import Works, without_failed
 from auroral.errors import AuroralError, RunError, UsageError
 from auroral.io.interleave import Interleaver
 
@@ -133,7 +133,7 @@ class Loop:
         with self.busy, self._working():
             fed = not self._background and until is None and self._pull()
             complete = self._ingest.seal()
-            worked = self.works.stepper.step(complete if until is None else min(complete, until))
+            worked = self._step(complete if until is None else min(complete, until))
             delivered = self.works.outputs.deliver()
             if worked:
                 self.works.outputs.compact()
@@ -142,6 +142,13 @@ class Loop:
                 worked = True
         self.wake()
         return bool(fed or worked or delivered)
+
+    def _step(self, complete: int) -> bool:
+        try:
+            return self.works.stepper.step(complete)
+        except RunError as error:
+            self.works = without_failed(self.works, error)
+            return True
 
     @contextlib.contextmanager
     def _working(self) -> Iterator[None]:

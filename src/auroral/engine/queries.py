@@ -29,6 +29,10 @@ NEXT = "next_query"
 """Under which the manifest keeps the next id: none is ever given twice."""
 UNBOXED = "unboxed"
 """Under which it keeps the queries whose boxes are no more, until what they left is dropped."""
+FAILED = "failed"
+"""Under which it keeps the queries whose boxes failed, and why."""
+APART = "apart"
+"""Under which it keeps whether the boxes of each query run by themselves, since one failed."""
 
 
 def eddy_name(arcs: Sequence[str]) -> str:
@@ -48,10 +52,13 @@ class Queries:
         self.book = Book(store.directory / "filters")
         self.boxed: dict[str, Query] = {}
         """Queries that no eddy can run: they are boxes of their own."""
+        self.failed: dict[str, str] = json.loads(store.manifest.meta(FAILED) or "{}")
+        """Those of them that do nothing more, and why."""
+        self.apart = store.manifest.meta(APART) is not None
         self._rows: dict[str, QueryRow] = {}
         self._versions: dict[str, list[Version]] = {}
         self.tally = Tally(store)
-        self.catalogue = Catalogue(self.book, self.boxed, self.tally, self.lock)
+        self.catalogue = Catalogue(self.book, self.boxed, self.failed, self.tally, self.lock)
         self._reader = ModificationReader(self.book, self.boxed, self.catalogue, registrar)
         self._declared: dict[str, QueryRow] = {}
         self._next = 1
@@ -111,6 +118,28 @@ class Queries:
         """The moment from which a box is there: one of a query, since that was registered."""
         query = box.partition("#")[0]
         return self._rows[query].since if query in self.boxed else 0
+
+    def flows(self) -> list[tuple[str, ...]]:
+        """The arcs of each eddy there is."""
+        return [_arcs(eddy) for eddy in self._versions]
+
+    # ── queries whose boxes fail ──
+
+    def owner(self, box: str) -> str:
+        """The query that a box, or an arc of it, is of; empty if it is the network's."""
+        name = box.partition("#")[0]
+        return name if name in self.boxed and not box.startswith(EDDY) else ""
+
+    def fail(self, name: str, why: str) -> None:
+        """Let a query do nothing more; what it has given stays."""
+        with self.lock:
+            self.failed[name] = why
+            self._store.commit(Change(meta={FAILED: json.dumps(self.failed)}))
+
+    def part(self) -> None:
+        """Let the boxes of each query run by themselves, from now on."""
+        self.apart = True
+        self._store.commit(Change(meta={APART: "yes"}))
 
     # ── after a restart ──
 
@@ -255,6 +284,9 @@ class Queries:
         logs = {entry.log for entry in wanted.entries if entry.kept}
         heads = {(log, HELD): moment for log in logs if not self._store.has_cursor(log, HELD)}
         meta = {NEXT: str(self._next), UNBOXED: json.dumps(wanted.unboxed)}
+        failed = {n: why for n, why in self.failed.items() if n not in wanted.unboxed}
+        if failed != self.failed:
+            meta[FAILED] = json.dumps(failed)
         undeclared: list[int] = []
         if wanted.by_network:  # whatever it does not say any more, here or gone
             dropped = [r.first for n, r in self._declared.items() if n not in self._network.queries]
@@ -273,6 +305,7 @@ class Queries:
         self.changed = moment
         for name in wanted.unboxed:  # before others may have their names
             del self.boxed[name]
+            self.failed.pop(name, None)
         self.boxed |= wanted.boxed
         for name, members in wanted.members.items():
             self.book.entries[name].gone |= dict.fromkeys(members, moment)

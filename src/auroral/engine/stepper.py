@@ -62,6 +62,8 @@ class Stepper:
         self._folded: int = store.manifest.progress().get(PLANE, 0)
         self.durations_s: deque[float] = deque(maxlen=_RECENT)
         self.steps = 0
+        self.running: Superbox | None = None
+        """Whose step it is, or failed."""
         # Recorded and not committed: run again on the same moments, after a crash or a failure.
         self._unfinished = {box: (i, last) for i, box, _, last in store.manifest.open_steps()}
 
@@ -87,7 +89,9 @@ class Stepper:
             if step is None:
                 step = self._store.record_step(superbox.name, train.first, train.last)
                 self._unfinished[superbox.name] = (step, train.last)
+            self.running = superbox
             self._run(train, step)
+            self.running = None
             del self._unfinished[superbox.name]
             self.durations_s.append(time.perf_counter() - started)
             self.steps += 1
@@ -95,7 +99,7 @@ class Stepper:
 
     def done_before(self) -> int:
         """Every superbox has processed all moments before this one."""
-        heads = [self._head(superbox) for superbox in self._superboxes]
+        heads = [self.head(superbox) for superbox in self._superboxes]
         return min(heads, default=self._store.next_moment)
 
     def emitted_before(self, arc: str, complete: int | None = None) -> int:
@@ -103,7 +107,7 @@ class Stepper:
         superbox = self._writers.get(arc) or self._eddy_of(arc)
         if superbox is None:
             return self._store.next_moment if complete is None else complete
-        head = self._head(superbox)
+        head = self.head(superbox)
         pending = self._stateful[superbox.stateful].pending if superbox.stateful else None
         late = arc != superbox.stateful
         return head if pending is None or late else min(head, pending)
@@ -117,19 +121,20 @@ class Stepper:
         """Whether no box still holds back what it has to emit."""
         return all(box.pending is None for box in self._stateful.values())
 
-    def _head(self, superbox: Superbox) -> int:
+    def head(self, superbox: Superbox) -> int:
+        """The first moment that a superbox has not processed."""
         heads = [self._store.head(source, superbox.name) for source in superbox.sources]
         return min(heads, default=0)
 
     def _next(self, superbox: Superbox, complete: int, upto: int | None) -> Train | None:
         known = [self.emitted_before(source, complete) for source in superbox.sources]
         box = self._stateful.get(superbox.stateful or "")
-        boundary = box.boundary(self._head(superbox)) if box is not None else None
+        boundary = box.boundary(self.head(superbox)) if box is not None else None
         if boundary is not None:
             known.append(boundary)
         train = next_train(self._store, superbox, min(known), self._train, upto)
         if train is None and box is not None and box.pending is not None:
-            head = self._head(superbox)
+            head = self.head(superbox)
             return Train(superbox, head, head, dict.fromkeys(superbox.sources, ()))
         return train
 
@@ -141,7 +146,7 @@ class Stepper:
         else:
             change, letters = self._plain(train, files)
         self._store.fault("computed")
-        others = [self._head(box) for box in self._superboxes if box is not superbox]
+        others = [self.head(box) for box in self._superboxes if box is not superbox]
         done = min([train.last, *others])
         change.heads = {(source, superbox.name): train.last for source in superbox.sources}
         change.heads |= {(log, PLANE): done for log in self._plane.logs()}

@@ -10,7 +10,7 @@ from typing import Any
 
 from auroral.boxes.eddy import Eddy
 from auroral.engine.delivery import ALL, OUTPUT, consumer
-from auroral.engine.queries import EDDY, UNBOXED
+from auroral.engine.queries import EDDY, UNBOXED, Queries
 from auroral.engine.stepper import PLANE
 from auroral.io.interleave import Interleaver
 from auroral.io.open import SOURCES, open_sink, open_source
@@ -49,10 +49,17 @@ def lasting(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
     return {**plain.document(), "sinks": dict.fromkeys(own, "bound")}
 
 
-def all_superboxes(checked: CheckedNetwork, outputs: Mapping[str, str]) -> tuple[Superbox, ...]:
-    """Fused boxes, and one empty superbox per stream that feeds none: its log moves on too."""
+def all_superboxes(
+    checked: CheckedNetwork, outputs: Mapping[str, str], queries: Queries
+) -> tuple[Superbox, ...]:
+    """Fused boxes, and one empty superbox per stream that feeds none: its log moves on too.
+
+    Queries that failed have none.
+    """
     eddies = [name for name, box in checked.network.boxes.items() if isinstance(box, Eddy)]
-    fused = superboxes(checked, [*outputs.values(), *eddies])
+    arcs = [arc for arc in outputs.values() if queries.owner(arc) not in queries.failed]
+    owner = queries.owner if queries.apart else lambda _box: ""
+    fused = superboxes(checked, [*arcs, *eddies], owner)
     read = {source for superbox in fused for source in superbox.sources}
     alone = [name for name in checked.network.streams if name not in read]
     return (*fused, *(Superbox(name, (name,), (), ()) for name in alone))

@@ -16,6 +16,7 @@ from auroral.engine.queries import Queries
 from auroral.engine.stateful import StatefulBox
 from auroral.engine.stepper import Stepper, slots_directory
 from auroral.engine.wiring import all_superboxes, forget_boxes, output_arcs, register_consumers
+from auroral.errors import RunError
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
@@ -74,7 +75,7 @@ def build(
     """Put a network together; boxes that are new begin at a moment."""
     forget_boxes(store)
     arcs = output_arcs(checked, settings.bound)
-    superboxes = all_superboxes(checked, arcs)
+    superboxes = all_superboxes(checked, arcs, queries)
     boxes = {box for superbox in superboxes for box in superbox.boxes}
     plane = ProgressPlane(checked, store.manifest.progress(), boxes)
     store.progressing = {arc: list(marks) for arc, marks in plane.arcs().items()}
@@ -117,8 +118,33 @@ def build(
 
 def rebuild(before: Works, moment: int) -> Works:
     """Put a network together whose boxes have changed, from a moment on; sinks stay."""
+    return _again(before, before.made_from[2].connect(moment), moment)
+
+
+def without_failed(before: Works, error: RunError) -> Works:
+    """The same network without the query whose step failed; an error if it was no query's.
+
+    If others run in the same step, all go on apart, and it fails again by itself.
+    """
+    superbox = before.stepper.running
+    queries = before.made_from[2]
+    if superbox is None or error.code != "SPARK_FAILED":
+        raise error
+    owners = {queries.owner(box) for box in superbox.boxes}
+    if superbox.stateful:  # what runs with it serves nobody else
+        owners = {queries.owner(superbox.stateful)}
+    if owners == {""}:
+        raise error
+    if len(owners) == 1:
+        queries.fail(owners.pop(), str(error))
+    else:
+        queries.part()
+    return _again(before, queries.flows(), before.stepper.head(superbox))
+
+
+def _again(before: Works, eddies: Sequence[tuple[str, ...]], moment: int) -> Works:
     settings, store, queries, dead = before.made_from
-    checked = checked_network(settings, queries, queries.connect(moment))
+    checked = checked_network(settings, queries, eddies)
     ended = before.plane.ended
     works = build(settings, store, queries, dead, checked, moment=moment, ended=ended)
     works.outputs.take_over(before.outputs)

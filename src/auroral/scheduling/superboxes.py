@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from auroral.boxes import Map
@@ -25,12 +25,17 @@ class Superbox:
     stateful: str | None = None
 
 
-def superboxes(checked: CheckedNetwork, wanted: Iterable[str]) -> tuple[Superbox, ...]:
+def superboxes(
+    checked: CheckedNetwork,
+    wanted: Iterable[str],
+    owner: Callable[[str], str] = lambda _box: "",
+) -> tuple[Superbox, ...]:
     """Fuse the boxes that lead to the `wanted` arcs, in flow order; others are left out.
 
     Order-agnostic boxes that are connected or share a source run together, so that each log is
     scanned once. A stateful box runs with the boxes before it if they serve nobody else;
-    otherwise what it reads is written to a log.
+    otherwise what it reads is written to a log. Boxes of different owners run apart, so that
+    one can fail without the other.
     """
     boxes = checked.network.boxes
     outputs = [arc for arc in dict.fromkeys(wanted) if checked.arcs[arc].producer in boxes]
@@ -41,7 +46,9 @@ def superboxes(checked: CheckedNetwork, wanted: Iterable[str]) -> tuple[Superbox
     taken = {box for held in own.values() for box in held}
     plain = [name for name in needed if name not in own and name not in taken]
     groups: list[tuple[tuple[str, ...], str | None]] = []
-    groups += [(tuple(group), None) for group in _connected(checked, plain)]
+    for group in _connected(checked, plain):
+        owners = dict.fromkeys(map(owner, group))
+        groups += [(tuple(b for b in group if owner(b) == each), None) for each in owners]
     groups += [((*held, name), name) for name, held in own.items()]
     crossing = {
         arc.name
