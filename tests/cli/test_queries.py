@@ -81,7 +81,7 @@ def test_explain_shows_what_is_shared(run: Run) -> None:
     code, shown, _ = run("explain", "net.yaml")
     assert code == 0
     for line in (
-        "eddy#news+ticks: 7 queries in one pass",
+        "eddy@news+ticks: 7 queries in one pass",
         "filters of ticks: price (3), sym (2), ts (1), cheap(price) (1, Python)",
         "SteMs ticks(sym) ⋈ news(sym), the latest (9, 9) rows",
         "1 queries share one join",

@@ -143,7 +143,7 @@ def expected(net: Network, batches: list[Batch], tables: Tables | None = None) -
 def require_same_counts(engine: Engine, reference: Reference, *, held: bool) -> None:
     """Every box has had as many late tuples for each reason, and holds as much."""
     for name, found in engine.stats()["boxes"].items():
-        if "held" in found and not name.startswith("eddy#"):
+        if "held" in found and not name.startswith("eddy@"):
             late = {why: n for (box, why), n in reference.late.items() if box == name}
             assert found["late"] == late, (name, "late")
             assert not held or _holds(reference, name, found), (name, "held")
@@ -175,7 +175,7 @@ def require_same_letters(engine: Engine, reference: Reference) -> None:
 def require_same_marks(engine: Engine, reference: Reference) -> None:
     """Every arc promises what it should."""
     for arc, marks in engine._loop.works.plane.arcs().items():
-        if arc.startswith("eddy#"):
+        if arc.startswith("eddy@"):
             continue  # nothing reads it: results of queries go to their readers
         promises = reference.promises(arc)
         assert set(marks) == set(promises), arc

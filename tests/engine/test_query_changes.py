@@ -90,3 +90,21 @@ def test_numbers_begin_when_somebody_reads_them(
             engine.enqueue("ticks", batch(30, 40))
             engine.drain()
             assert engine.dequeue("threes")["c"].to_pylist()[1:3] == [3, 3]
+
+
+def test_a_query_may_be_called_eddy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And takes nothing with it that is shared when it goes."""
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    pairs = "SELECT a.n FROM ticks [ROWS 5] AS a, ticks [ROWS 5] AS b WHERE a.sym = b.sym"
+    net.query("pairs", pairs)
+    with sparkless.make_engine(net) as engine:
+        engine.modify(add={"eddy": "SELECT count(*) AS c FROM ticks [ROWS 2]"})
+        engine.enqueue("ticks", [{"n": 1, "sym": "A"}, {"n": 2, "sym": "A"}])
+        engine.drain()
+        assert engine.dequeue("pairs").num_rows == 4
+        assert engine.dequeue("eddy")["c"].to_pylist() == [2]
+        engine.modify(remove=["eddy"])
+        engine.enqueue("ticks", [{"n": 3, "sym": "A"}])
+        engine.drain()
+        assert engine.dequeue("pairs").num_rows == 5

@@ -12,7 +12,7 @@ from auroral.eddy.report import Report
 from auroral.eddy.routes.routing import Router
 from auroral.eddy.version import Version
 from auroral.engine.plane import ProgressPlane
-from auroral.engine.queries import Queries
+from auroral.engine.queries import EDDY, Queries
 from auroral.engine.stateful import StatefulBox, _Result
 from auroral.engine.train import Train
 from auroral.kernels.kernel import Context
@@ -56,7 +56,7 @@ class EddyBox(StatefulBox):
 
     def log(self, table: str, bucket: int) -> str:
         """State belongs to arcs and groups, not to the eddy that happens to serve them."""
-        return f"eddy#{table}/{bucket}"
+        return f"{EDDY}{table}/{bucket}"
 
     def tables(self) -> Collection[str]:
         return tuple(self._version.tables()) if self._turn is not None else ()

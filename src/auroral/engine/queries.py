@@ -24,7 +24,8 @@ from auroral.network.queries import Family, Query
 from auroral.network.types import Schema
 from auroral.storage import HELD, Change, QueryRow, Store
 
-EDDY = "eddy#"
+EDDY = "eddy@"
+"""Before the arcs of an eddy in its name, which no query can have."""
 NEXT = "next_query"
 """Under which the manifest keeps the next id: none is ever given twice."""
 UNBOXED = "unboxed"
@@ -128,7 +129,7 @@ class Queries:
     def owner(self, box: str) -> str:
         """The query that a box, or an arc of it, is of; empty if it is the network's."""
         name = box.partition("#")[0]
-        return name if name in self.boxed and not box.startswith(EDDY) else ""
+        return name if name in self.boxed else ""
 
     def fail(self, name: str, why: str) -> None:
         """Let a query do nothing more; what it has given stays."""
