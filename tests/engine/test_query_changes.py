@@ -92,19 +92,22 @@ def test_numbers_begin_when_somebody_reads_them(
             assert engine.dequeue("threes")["c"].to_pylist()[1:3] == [3, 3]
 
 
-def test_a_query_may_be_called_eddy(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["eddy", "matches", "clock", "progress", "results", "output"])
+def test_a_query_may_have_any_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And takes nothing with it that is shared when it goes."""
     sparkless.no_spark(monkeypatch)
     net = ticks()
     pairs = "SELECT a.n FROM ticks [ROWS 5] AS a, ticks [ROWS 5] AS b WHERE a.sym = b.sym"
     net.query("pairs", pairs)
+    net.query("unread", "SELECT n FROM ticks")
     with sparkless.make_engine(net) as engine:
-        engine.modify(add={"eddy": "SELECT count(*) AS c FROM ticks [ROWS 2]"})
+        engine.modify(add={name: "SELECT count(*) AS c FROM ticks [ROWS 2]"})
         engine.enqueue("ticks", [{"n": 1, "sym": "A"}, {"n": 2, "sym": "A"}])
         engine.drain()
         assert engine.dequeue("pairs").num_rows == 4
-        assert engine.dequeue("eddy")["c"].to_pylist() == [2]
-        engine.modify(remove=["eddy"])
+        assert engine.dequeue(name)["c"].to_pylist() == [2]
+        engine.modify(remove=[name])
         engine.enqueue("ticks", [{"n": 3, "sym": "A"}])
         engine.drain()
         assert engine.dequeue("pairs").num_rows == 5
+        assert numbers(engine.dequeue("unread")) == [1, 2, 3]

@@ -93,7 +93,7 @@ def test_a_file_goes_on_with_a_query_that_takes_the_place_of_another(tmp_path: P
 
 def _held(engine: au.Engine) -> int:
     """How many tuples are kept for queries over ticks."""
-    return sum(segment.rows for segment in engine._store.segments("matches#ticks"))
+    return sum(segment.rows for segment in engine._store.segments("matches@ticks"))
 
 
 def test_results_are_kept_for_those_who_are_there() -> None:

@@ -138,7 +138,7 @@ def is_group(name: str) -> bool:
 
 def log_of(arc: str, kind: str) -> str:
     """The log of the results of a kind; joined tuples are no single arc's."""
-    return f"matches#{arc}" if kind == SELECT else f"matches#{kind}"
+    return f"matches@{arc}" if kind == SELECT else f"matches@{kind}"
 
 
 def place(kind: str, arcs: Sequence[str], n: int) -> str:

@@ -100,7 +100,7 @@ class Catalogue:
         by_log: dict[str, list[Entry]] = {}
         for entry in kept:
             joined = "+".join(entry.arcs)
-            alone = len(entry.arcs) == 1 and entry.log != f"matches#{joined}"
+            alone = len(entry.arcs) == 1 and entry.log != f"matches@{joined}"
             if name is None or (joined == name and not alone):
                 by_log.setdefault(entry.log, []).append(entry)
         if len(by_log) == 1:

@@ -214,7 +214,7 @@ def _feeders(checked: CheckedNetwork) -> list[str]:
     return [name for name in checked.order if name in needed]
 
 
-CLOCK = "clock#"
+CLOCK = "clock@"
 """The log of moments and times that heartbeats and timeouts are computed from."""
 
 

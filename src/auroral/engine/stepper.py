@@ -25,7 +25,7 @@ from auroral.storage.adoption import adopt
 from auroral.storage.segment import verify
 
 _RECENT = 1_000
-PLANE = "progress#"
+PLANE = "progress@"
 """The name of the progress plane among the consumers of logs."""
 
 

@@ -16,7 +16,7 @@ from auroral.spark.boxes import union as union_box
 from auroral.spark.frame import Frame, Lane
 from auroral.spark.functions import Failures
 
-CLOCK = "clock#"
+CLOCK = "clock@"
 """Stands for moments that belong to no stream."""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from auroral.errors import AuroralError, RunError, StateError
 from auroral.storage.segment import Segment
 
-FORMAT = 3
+FORMAT = 4
 """Raised when older programs could not read what newer ones write."""
 
 _TABLES = """
