@@ -61,8 +61,10 @@ def known(names: Iterable[str]) -> str:
     'there are a, b'
     >>> known([])
     'there are none'
+    >>> known([" a", "b"])
+    "there are ' a', b"
     """
-    ordered = sorted(names)
+    ordered = [_seen(name) for name in sorted(names)]
     shown = ", ".join(ordered[:20]) + (", …" if len(ordered) > 20 else "")
     return f"there are {shown}" if ordered else "there are none"
 
@@ -74,4 +76,9 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     'did you mean where?'
     """
     near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.6)
-    return f"did you mean {near[0]}?" if near else None
+    return f"did you mean {_seen(near[0])}?" if near else None
+
+
+def _seen(name: str) -> str:
+    """A name, in quotes if blanks at its ends would not be seen."""
+    return name if name == name.strip() else repr(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,6 +24,7 @@ from auroral.errors import NetworkError
 from auroral.network.box import Scope
 from auroral.network.check import TypedArc
 from auroral.network.network import Network
+from auroral.network.parameters import odd_value
 from auroral.network.queries import Family, Query, parameter_types
 from auroral.network.types import Schema
 from auroral.sql.lexer import tokens
@@ -143,7 +145,10 @@ class QueryReader:
         table = query.table(self._network.directory)
         key = query.sql, parameter_types(table)
         if key not in self._families:
-            self._families[key] = self._read_family(*key)
+            try:
+                self._families[key] = self._read_family(*key)
+            except NetworkError as error:
+                raise _explained(error, table) from None
         found, family = self._families[key]
         constants = _rows(family_constants(family, table), table.num_rows)
         return Shared(found, constants, table[query.key])
@@ -174,6 +179,16 @@ class QueryReader:
                     hint="select the parameter, as in :limit AS limit, and compute afterwards",
                 )
         return found, family
+
+
+def _explained(error: NetworkError, values: pa.Table) -> NetworkError:
+    """The error; if a parameter has the wrong type, with the value that may have made it so."""
+    if error.code != "TYPE_MISMATCH":
+        return error
+    named = {name.lower() for name in re.findall(r":(\w+) is string", error.message)}
+    odd = {name: odd_value(values[name]) for name in values.column_names if name.lower() in named}
+    hint = "; ".join(f"column {name}: {found}" for name, found in odd.items() if found)
+    return NetworkError(error.code, error.message, where=error.where, hint=hint or error.hint)
 
 
 def _rows(constants: pa.Table, count: int) -> pa.Table:

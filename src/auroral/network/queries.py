@@ -7,26 +7,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.feather
-import pyarrow.parquet
 from pydantic import Field, PlainSerializer, PlainValidator, StrictStr, WithJsonSchema
 
-from auroral.errors import NetworkError, closest, known
+from auroral.errors import NetworkError
 from auroral.network.declarations import Declaration
+from auroral.network.parameters import from_pandas, from_rows, read_file, require_keys
 from auroral.network.types import Field as Field_
 from auroral.network.types import Schema, Type
 
 Results = Literal["keep", "count"]
-_CSV = pyarrow.csv.ConvertOptions(null_values=[""], strings_can_be_null=True)
-"""An empty field is NULL, as in streams; nothing else is."""
-_READERS = {
-    ".parquet": pyarrow.parquet.read_table,
-    ".arrow": pyarrow.feather.read_table,
-    ".feather": pyarrow.feather.read_table,
-    ".csv": lambda path: pyarrow.csv.read_csv(path, convert_options=_CSV),
-}
-
 _PLAIN = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "date")
 _BY_ARROW = {Type(name).arrow(): Type(name) for name in _PLAIN}
 
@@ -55,7 +44,7 @@ def _values(given: Any) -> Any:
     if isinstance(given, pa.Table):
         return given
     if hasattr(given, "columns") and hasattr(given, "dtypes"):
-        return pa.Table.from_pandas(given, preserve_index=False)
+        return from_pandas(given)
     if isinstance(given, Sequence) and all(isinstance(row, dict) for row in given):
         return list(given)
     raise NetworkError(
@@ -111,9 +100,9 @@ class Family(Query):
 
     def table(self, directory: Path | None = None) -> pa.Table:
         """The rows; relative paths are below `directory`. Keys must be there and differ."""
-        table = _read(self.values, directory) if isinstance(self.values, str) else self.values
+        table = read_file(self.values, directory) if isinstance(self.values, str) else self.values
         if isinstance(table, list):
-            table = _from_rows(table)
+            table = from_rows(table)
         return require_keys(table, self.key)
 
     def types(self, directory: Path | None = None) -> Schema:
@@ -136,56 +125,3 @@ def _type(found: pa.DataType) -> Type:
     if pa.types.is_unsigned_integer(found):
         return Type("bigint")
     return _BY_ARROW.get(found, Type("string"))
-
-
-def require_keys(table: pa.Table, key: str) -> pa.Table:
-    """Refuse rows without a key of their own."""
-    if key not in table.column_names:
-        raise NetworkError(
-            "UNKNOWN_KEY",
-            f"the values have no column {key}; {known(table.column_names)}",
-            where="key key",
-            hint=closest(key, table.column_names),
-        )
-    keys = table[key]
-    if keys.null_count:
-        raise NetworkError("BAD_VALUES", f"{keys.null_count} rows have no {key}", where="key key")
-    if pa.types.is_nested(keys.type):
-        problem = f"keys name queries, and cannot be {keys.type}"
-        raise NetworkError("BAD_VALUES", problem, where="key key")
-    counted = keys.value_counts() if len(keys) else None
-    if counted is not None and len(counted) < len(keys):
-        twice = next(c["values"] for c in counted.to_pylist() if c["counts"] > 1)
-        raise NetworkError("DUPLICATE_NAME", f"the {key} {twice} occurs twice", where="key values")
-    return table
-
-
-def _read(path: str, directory: Path | None) -> pa.Table:
-    file = (directory or Path()) / path
-    reader = _READERS.get(file.suffix.lower())
-    if reader is None:
-        raise NetworkError(
-            "BAD_FILE",
-            f"cannot read {path}: the suffixes are {', '.join(_READERS)}",
-            where="key values",
-        )
-    try:
-        return reader(str(file))
-    except (OSError, pa.ArrowException) as error:
-        raise NetworkError("BAD_FILE", f"cannot read {path}: {error}", where="key values") from None
-
-
-def _from_rows(rows: list[dict[str, Any]]) -> pa.Table:
-    if not rows:
-        raise NetworkError(
-            "BAD_VALUES",
-            "without rows nobody knows the types of the parameters",
-            where="key values",
-            hint="give an Arrow table, a Parquet or an Arrow file that has columns and no rows",
-        )
-    try:
-        return pa.Table.from_pylist(rows)
-    except (pa.ArrowException, OverflowError) as error:
-        raise NetworkError(
-            "BAD_VALUES", f"the rows do not agree: {error}", where="key values"
-        ) from None
