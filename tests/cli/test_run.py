@@ -160,3 +160,14 @@ def test_check_explain_and_schema(auroral: Run) -> None:
     assert "FileScan parquet" in shown
     code, shown, _ = auroral("schema")
     assert json.loads(shown)["title"] == "Auroral network"
+
+
+def test_inputs_are_not_written_over(auroral: Run) -> None:
+    code, _, said = auroral("run", "net.yaml", *INPUTS, "--output", "out=left.csv")
+    assert code == 2
+    assert "SAME_FILE: left.csv: it is the source of left" in said
+    assert Path("left.csv").read_text() == LEFT
+    both = ("--output", "out=z.csv", "--output", "all=z.csv")
+    code, _, said = auroral("run", "net.yaml", *INPUTS, *both)
+    assert code == 2
+    assert "SAME_FILE: z.csv: the sink of out and the sink of all would both write to it" in said

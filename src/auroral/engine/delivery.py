@@ -81,6 +81,11 @@ class Outputs:
             self._begin(self._view(output), consumer(output))
         self._sinks[output] = sink
 
+    @property
+    def sinks(self) -> Mapping[str, Sink]:
+        """The sinks that are open."""
+        return self._sinks
+
     def bind_all(self, sinks: Mapping[str, Sink], network: Network) -> None:
         """Give outputs their sinks that have none yet; not those of queries that were removed."""
         for output, sink in sinks.items():

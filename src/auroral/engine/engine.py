@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from auroral.engine import wiring
 from auroral.engine.changing import Changing
 from auroral.engine.dead import DeadLetters
+from auroral.engine.files import require_own_files
 from auroral.engine.ingest import Ingest
 from auroral.engine.loop import ALL_SOURCES, Loop
 from auroral.engine.modification import requested
@@ -94,6 +95,7 @@ class Engine:
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
         wiring.require_executable(self.network)
+        require_own_files(self.network, self._sources, self._sinks, self._dead_path)
         self._store = Store(self._state, cores=min(os.cpu_count() or 2, 8), fault=self._fault)
         try:
             if self._store.durable:
@@ -314,9 +316,13 @@ class Engine:
             return
         with self._loop.busy, self._changing.lock:  # a query that is here stays meanwhile
             self._require_running()
+            outputs = self._loop.works.outputs
             if output not in self._queries.boxed and self._queries.catalogue.view(output) is None:
+                if output not in self._loop.works.checked.arcs:
+                    outputs.require(output)
                 self._require_stopped()
-            self._loop.works.outputs.bind(output, sink)
+            require_own_files(self.network, self._sources, {**outputs.sinks, output: sink})
+            outputs.bind(output, sink)
         self._loop.wake()
 
     # ── looking ──

@@ -1,0 +1,79 @@
+"""The files a network reads and writes: none is written that is read, none by two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from auroral.errors import UsageError
+from auroral.io.files import SUFFIXES
+from auroral.io.sinks.sink import Sink
+from auroral.io.source import Source
+from auroral.network.network import Network
+from auroral.network.queries import Family
+
+Owned = Iterator[tuple[str, Path]]
+"""Paths, and in words what each is to whom."""
+
+
+def require_own_files(
+    network: Network,
+    sources: Iterable[Source],
+    sinks: Mapping[str, Sink],
+    dead_letters: Path | None = None,
+) -> None:
+    """Refuse to write what is read, and to write one file from two places."""
+    read = list(_read(network, sources))
+    written: dict[Path, str] = {}
+    for owner, path in _written(network, sinks, dead_letters):
+        found = path.resolve()
+        if found.exists() and not (found.is_file() or found.is_dir()):
+            continue  # a terminal or a pipe, which many may write to
+        for reader, other in read:
+            if _takes(other.resolve(), found):
+                raise _same(path, f"it is {reader}, and {owner} would write over it")
+        if found in written:
+            raise _same(path, f"{written[found]} and {owner} would both write to it")
+        written[found] = owner
+
+
+def _same(path: Path, problem: str) -> UsageError:
+    return UsageError("SAME_FILE", problem, where=str(path), hint="give each a file of its own")
+
+
+def _takes(read: Path, written: Path) -> bool:
+    """Whether what is written would be read: the file, or one more in a directory."""
+    into = written.parent == read and read.is_dir() and written.suffix.lower() in SUFFIXES
+    return read == written or into
+
+
+def _read(network: Network, sources: Iterable[Source]) -> Owned:
+    bound = {source.stream: getattr(source, "path", None) for source in sources}
+    for stream, path in bound.items():
+        if path is not None:
+            yield f"the source of {stream}", Path(path)
+    for stream, declared in network.streams.items():
+        if stream not in bound:
+            yield from _declared(network, f"the source of {stream}", declared.source)
+    for name, query in network.queries.items():
+        if isinstance(query, Family) and isinstance(query.values, str):
+            yield from _declared(network, f"the values of {name}", {"path": query.values})
+
+
+def _written(network: Network, sinks: Mapping[str, Sink], dead_letters: Path | None) -> Owned:
+    for output, sink in sinks.items():
+        path = getattr(sink, "path", None)
+        if isinstance(path, str | Path):
+            yield f"the sink of {output}", Path(path)
+    for output, declared in network.outputs.items():
+        if output not in sinks:
+            yield from _declared(network, f"the sink of {output}", declared.sink)
+    if dead_letters is not None:
+        yield "the file of dead letters", dead_letters
+
+
+def _declared(network: Network, owner: str, spec: Mapping[str, Any] | None) -> Owned:
+    path = (spec or {}).get("path")
+    if isinstance(path, str | Path):
+        yield owner, (network.directory or Path()) / path
