@@ -68,6 +68,8 @@ MISTAKES = [
     ("SELECT S.a FROM S, ▸T", "NO_WINDOW", "S.ts, T.ts"),
     ("SELECT S.a FROM S, ▸T WHERE S.a = T.a", "NO_WINDOW", "near each other"),
     ("SELECT ▸ts FROM S, T WHERE S.ts = T.ts", "AMBIGUOUS_FIELD", "S.ts"),
+    ("SELECT S.a FROM S [ROWS 5], ▸S [ROWS 5] WHERE S.a = 1", "DUPLICATE_NAME", "S AS other"),
+    ("SELECT X.a FROM S X [ROWS 5], ▸T AS x [ROWS 5]", "DUPLICATE_NAME", "called x"),
     ("SELECT S.a FROM S, T, ▸U", "BAD_QUERY", "two streams at most"),
     ("SELECT S.a FROM S ▸LEFT JOIN T ON S.ts = T.ts", "BAD_QUERY", "LEFT"),
     ("SELECT a AS n, ▸b AS N FROM S", "DUPLICATE_FIELD", "AS"),

@@ -70,6 +70,20 @@ def united(parts: Sequence[Token | WindowClause]) -> list[Token]:
     return found
 
 
+def _require_own_names(sources: Sequence[Source]) -> None:
+    """Refuse two streams of one name: nobody could tell whose field `name.x` is."""
+    seen: set[str] = set()
+    for source in sources:
+        name = (source.name or "").lower()
+        if name in seen:
+            raise source.piece.error(
+                f"two streams of FROM are called {source.name}",
+                code="DUPLICATE_NAME",
+                hint=f"name them with AS, as in {arc_name(source.arcs[0])} AS other",
+            )
+        seen |= {name} - {""}
+
+
 class _Reader:
     def __init__(self, sql: str, parts: Sequence[Token | WindowClause]):
         self.sql = sql
@@ -91,6 +105,7 @@ class _Reader:
                 sources.append(self.source())
             else:
                 raise self.unexpected("a comma, UNION or JOIN")
+        _require_own_names(sources)
         return tuple(sources), tuple(self.conditions)
 
     def source(self) -> Source:
