@@ -191,13 +191,13 @@ def test_the_order_of_boxes_means_nothing(tmp_path: Path) -> None:
     assert turned.check().order == ("across", "crowd", "enough")
 
 
-@pytest.mark.parametrize(
-    "name", ["across", "reports", "accounts", "hot", "recent", "border", "alerts2"]
-)
-def test_an_output_may_have_any_name(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["across", "reports", "accounts", "recent", "border", "alerts2"])
+def test_an_output_may_have_any_name_but_a_query_s(tmp_path: Path, name: str) -> None:
     net = load(tmp_path, SOLDIERS.replace("  alerts:", f"  {name}:"))
     net.check()
     assert list(net.outputs) == [name]
+    with pytest.raises(au.NetworkError, match=r"DUPLICATE_NAME: .*net.yaml:\d+, query hot: "):
+        load(tmp_path, SOLDIERS.replace("  alerts:", "  hot:")).check()
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,8 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     document["connection_points"] = {point: {"on": stream, "keep": keep}}
     document["groups"] = {draw(names): named}
     qos = {"latency": [[0, 1], [draw(lengths), 0.5]]}
-    document["outputs"] = {draw(names): {"from": stream, "qos": qos, "sink": draw(options)}}
+    output = draw(names.filter(lambda name: name != query))
+    document["outputs"] = {output: {"from": stream, "qos": qos, "sink": draw(options)}}
     document["engine"] = {"headroom": draw(st.floats(0.01, 1)), "train": draw(lengths)}
     return document
 

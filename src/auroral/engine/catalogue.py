@@ -92,6 +92,7 @@ class Catalogue:
             return [e for e in self._book.entries.values() if e.kept and e.log == log]
 
     def _those(self, name: str | None) -> list[Entry]:
+        self._require_shared(name)
         chunks = self.chunks(name) if name else []
         if chunks:
             self._require_kept(str(name), chunks[0])
@@ -205,12 +206,30 @@ class Catalogue:
             found |= {by_key[key]: member for key, member in members.items()}
         for name in names:
             if name not in found:
-                raise UsageError(
-                    "UNKNOWN_QUERY",
-                    f"there is no query {name}; {known(self.names())}",
-                    hint=closest(name, self.names()),
-                )
+                raise self._unknown(name)
         return found
+
+    def _unknown(self, name: str) -> UsageError:
+        """Why there is no such query; who asked for a member is not led to the whole family."""
+        self._require_shared(name)
+        family, key = member_of(name) or ("", "")
+        if family and self._book.families.get(family) is not None:
+            problem = f"there is no query {name}: the family {family} has no member {key}"
+            return UsageError("UNKNOWN_QUERY", problem)
+        return UsageError(
+            "UNKNOWN_QUERY",
+            f"there is no query {name}; {known(self.names())}",
+            hint=None if family else closest(name, self.names()),
+        )
+
+    def _require_shared(self, name: str | None) -> None:
+        if name in self._boxed:
+            raise UsageError(
+                "NOT_SHARED",
+                f"the query {name} runs as boxes of its own, and is neither counted nor read"
+                " together with others",
+                hint="read its results with engine.dequeue, or give it a sink",
+            )
 
 
 def _has(chunks: Sequence[Entry], query: int) -> bool:

@@ -92,8 +92,13 @@ class ModificationReader:
         return [entry] if entry.count else []
 
     def _require_free(self, name: str, going: set[str]) -> None:
-        taken = (name in self._boxed or self._catalogue.chunks(name)) and name not in going
-        self._registrar.require_name(name, taken=bool(taken))
+        self._registrar.require_name(name)
+        if name in going or not (name in self._boxed or self._catalogue.chunks(name)):
+            return
+        hint = "to replace it, remove it in the same call"
+        if self._book.families.get(name) is not None:
+            hint += "; for more members give rows, an Arrow table or a pandas frame, not a path"
+        raise NetworkError("DUPLICATE_NAME", f"there is a query {name} already", hint=hint)
 
 
 def requested(add: Any, remove: Any) -> tuple[Mapping[str, Any], list[str]]:

@@ -32,9 +32,9 @@ class Registrar:
         """A query as it may be given: text, keys as in a file, or declared."""
         return self._network.declared_query(name, given)
 
-    def require_name(self, name: str, *, taken: bool) -> None:
-        """Refuse a name that no query can have, or that is another's."""
-        self._network.require_query_name(name, taken=taken)
+    def require_name(self, name: str) -> None:
+        """Refuse a name that no query can have."""
+        self._network.require_query_name(name)
 
     def read(self, queries: Mapping[str, Query]) -> tuple[list[Entry], dict[str, Query]]:
         """Queries for eddies, and those that need boxes; a mistake says which query, and where."""

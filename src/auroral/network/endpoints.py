@@ -21,10 +21,24 @@ def unknown_arc(arc: str, arcs: Iterable[str]) -> NetworkError:
     )
 
 
+def require_reachable(network: Network, query: str, place: str | None = None) -> None:
+    """Refuse a query whose name is that of an output which reads something else."""
+    output = network.outputs.get(query)
+    if output is not None and output.from_ != query:
+        raise NetworkError(
+            "DUPLICATE_NAME",
+            f"there is an output {query}, which reads {output.from_} and not the query {query}",
+            where=place,
+            hint="name one of them otherwise: under this name the query's results are out of reach",
+        )
+
+
 def check_endpoints(
     network: Network, arcs: Mapping[str, Schema], queries: Mapping[str, Schema]
 ) -> None:
     """Refuse endpoints of what does not exist."""
+    for name in network.queries:
+        require_reachable(network, name, network.place("queries", name))
     for name, output in network.outputs.items():
         if output.from_ in network.queries:
             schema = queries.get(output.from_)

@@ -24,7 +24,7 @@ from auroral.network.declarations import (
     Stream,
     Table,
 )
-from auroral.network.endpoints import unknown_arc
+from auroral.network.endpoints import require_reachable, unknown_arc
 from auroral.network.files import read_document, write_document
 from auroral.network.function import Function
 from auroral.network.plain import require_plain
@@ -308,11 +308,10 @@ class Network:
         """A query as a file or an application may give it."""
         return self._query(declared, ("queries", name))
 
-    def require_query_name(self, name: str, *, taken: bool) -> None:
-        """Refuse a name that a new query cannot have."""
+    def require_query_name(self, name: str) -> None:
+        """Refuse a name that no query can have beside what else there is."""
         self._require_name(name, "a query", ("queries", name))
-        if taken:
-            raise NetworkError("DUPLICATE_NAME", f"there is a query {name} already")
+        require_reachable(self, name)
         for other in _SHARED:
             if other != "queries" and name in getattr(self, other):
                 raise NetworkError(
