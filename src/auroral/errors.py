@@ -74,9 +74,12 @@ def closest(name: str, names: Iterable[str]) -> str | None:
 
     >>> closest("wher", ["where", "routes"])
     'did you mean where?'
+    >>> closest("READINGS", ["readings"])
+    'did you mean readings?'
     """
-    near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.6)
-    return f"did you mean {_seen(near[0])}?" if near else None
+    by_letters = {other.lower(): other for other in names}
+    near = difflib.get_close_matches(name.lower(), list(by_letters), n=1, cutoff=0.6)
+    return f"did you mean {_seen(by_letters[near[0]])}?" if near else None
 
 
 def _seen(name: str) -> str:

@@ -20,6 +20,7 @@ ARCS = {
     "S": Schema.parse("ts bigint, a int, b string"),
     "T": Schema.parse("ts bigint, a int, c double"),
     "U": Schema.parse("x double, y double"),
+    "Vans": Schema.parse("at timestamp"),
 }
 PROGRESS = {"S": ("ts",), "T": ("ts",)}
 
@@ -86,7 +87,15 @@ MISTAKES = [
     ("SELECT ▸DISTINCT count(*) FROM S [RANGE 5]", "BAD_QUERY", "distinct already"),
     ("SELECT a FROM S WHERE a = ▸= 3", "SYNTAX_ERROR", ""),
     ("SELECT a FROM S WHERE b = ▸'x", "SYNTAX_ERROR", "never closed"),
-    ("SELECT ▸sum(b, a) FROM S [RANGE 5]", "WRONG_ARITY", "sum"),
+    ("SELECT ▸sum(b, a) FROM S [RANGE 5]", "WRONG_ARITY", "sum takes 1 argument, found 2"),
+    ("SELECT a FROM S WHERE ▸avg(a) > 3", "AGGREGATE", "WA at] GROUP BY k HAVING avg(x) > 3"),
+    ("SELECT ▸row_number() OVER (ORDER BY ts) AS n FROM S", "WINDOW_FUNCTION", "WA at] GROUP BY"),
+    ("SELECT count(*) FROM S GROUP BY ▸window(ts, '1 min')", "WINDOW_FUNCTION", "[RANGE 1 minute"),
+    ("SELECT at FROM Vans WHERE ▸at - 30 < at", "TYPE_MISMATCH", "INTERVAL 30 SECONDS"),
+    ("SELECT ▸at + 30 AS later FROM Vans", "TYPE_MISMATCH", "INTERVAL 30 SECONDS"),
+    ("SELECT at FROM ▸VANS", "UNKNOWN_STREAM", "did you mean Vans?"),
+    ("SELECT a FROM S WHERE ▸raise_error(b)", "UNSUPPORTED_EXPRESSION", "raise_error is not"),
+    ("SELECT ▸assert_true(a > 1) AS x FROM S", "UNSUPPORTED_EXPRESSION", "assert_true is not"),
     ("▸SELECT 1", "BAD_QUERY", "FROM"),
     ("▸FROM S", "BAD_QUERY", "SELECT"),
     ("▸SELECT FROM S", "BAD_QUERY", "what to select"),

@@ -138,8 +138,10 @@ def unsupported(name: str) -> NetworkError:
 def _require_arity(name: str, found: int) -> None:
     least, most = _ARITY.get(name) or _ARITY.get(CANONICAL.get(name, name), (1, 1))
     if not least <= found <= most:
-        wanted = str(least) if least == most else f"{least} to {most}"
-        raise NetworkError("WRONG_ARITY", f"{name} takes {wanted} arguments, found {found}")
+        wanted = f"{least} to {most} arguments"
+        if least == most:
+            wanted = f"{least} argument{'s' if least != 1 else ''}"
+        raise NetworkError("WRONG_ARITY", f"{name} takes {wanted}, found {found}")
 
 
 def _ignore_nulls(name: str, canonical: str, clauses: Clauses, args: Sequence[Typed]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
@@ -67,6 +68,7 @@ def read_query(sql: str) -> Query:
     parts = _with_windows(sql, found)
     if parts and _word(parts[0]) == "with":
         raise _piece(sql, parts[:1]).error("a query cannot hold another query")
+    _refuse_window_calls(sql, found)
     clauses = _split(sql, parts)
     _require_select(sql, parts, clauses)
     select = clauses["select"]
@@ -89,6 +91,17 @@ def read_query(sql: str) -> Query:
         window,
         distinct,
     )
+
+
+def _refuse_window_calls(sql: str, found: list[Token]) -> None:
+    """Refuse `window(at, '1 minute')` with what is written here instead."""
+    for token, after in pairwise(found):
+        if token.kind == "word" and token.text == "window" and after.text == "(":
+            raise Piece(sql, token.start, token.end).error(
+                "a window stands after the stream, and not in a call of window(…)",
+                code="WINDOW_FUNCTION",
+                hint="for window(at, '1 minute') write FROM s [RANGE 1 minute, WA at]",
+            )
 
 
 def _with_windows(sql: str, found: list[Token]) -> list[Part]:

@@ -14,6 +14,15 @@ from auroral.sql.syntax import Node
 
 _COLUMN = re.compile(r",? at column (\d+)(?:: .*)?$", re.DOTALL)
 
+_NO_SCALAR = "expected a scalar expression, found the "
+_INSTEAD = {
+    "AGGREGATE": "aggregates stand in SELECT and HAVING, over a window: SELECT …"
+    " FROM s [RANGE 1 minute, WA at] GROUP BY k HAVING avg(x) > 3",
+    "WINDOW_FUNCTION": "a window stands after the stream:"
+    " FROM s [RANGE 1 minute, WA at] GROUP BY k",
+}
+"""What a query is told, where an expression in a box is told to use another box."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -74,4 +83,5 @@ class Piece:
             at = min(int(column[1]) - 1, piece.end - piece.start)
             piece = piece.part(at, piece.end - piece.start)
         message = _COLUMN.sub("", error.message)
-        return NetworkError(error.code, message, where=piece.place(), hint=error.hint)
+        instead = _INSTEAD.get(error.code) if message.startswith(_NO_SCALAR) else None
+        return NetworkError(error.code, message, where=piece.place(), hint=instead or error.hint)

@@ -41,6 +41,8 @@ UNSTABLE = frozenset(
     spark_partition_id try_reflect uniform user uuid version
     """.split()  # noqa: SIM905
 )
+# They have no value, only a way to fail, and a failure would end the whole run.
+_FAILING = frozenset(("assert_true", "raise_error"))
 # Spark reads these words without parentheses too, unless a field has the name.
 _BARE = UNSTABLE & frozenset(
     """current_catalog current_database current_date current_time current_timestamp current_user
@@ -92,6 +94,12 @@ def _refuse_call(call: Call) -> None:
             "GENERATOR",
             f"expected one value per tuple, found the generator {name}",
             hint="a map gives one tuple for each tuple; use a read box for several",
+        )
+    if name in _FAILING:
+        raise NetworkError(
+            "UNSUPPORTED_EXPRESSION",
+            f"the function {name} is not supported: it would end the run at the first such tuple",
+            hint="select the tuples that are wrong, and look at them",
         )
     clock = name in ("unix_timestamp", "to_unix_timestamp") and not call.args
     if name in UNSTABLE or clock:

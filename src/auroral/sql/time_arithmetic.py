@@ -26,6 +26,7 @@ from auroral.sql.typed import OnlySparkError, Typed, cast, mismatch, strict
 
 _DAY = 86_400_000_000
 _ONE_DAY = Type("interval_dt", 0, 0)
+_AS_INTERVAL = "a length of time is written INTERVAL 30 SECONDS"
 
 
 def is_timely(args: Sequence[Typed]) -> bool:
@@ -48,7 +49,7 @@ def subtract_time(args: Sequence[Typed]) -> Typed:
         return _moved("-", left, right, -1, args)
     if {left.type.name, right.type.name} & {"timestamp", "timestamp_ntz"}:
         if left.type.name not in TIMES or right.type.name not in TIMES:
-            raise mismatch("-", args, "two timestamps")
+            raise mismatch("-", args, "two timestamps, or one and an interval", _AS_INTERVAL)
         # A date takes the other side's type; otherwise both are compared without zone.
         type = left.type if left.type == right.type else TIMESTAMP_NTZ
         if DATE in (left.type, right.type):
@@ -98,7 +99,8 @@ def _moved(name: str, start: Typed, by: Typed, sign: int, args: Sequence[Typed])
                 (start, by),
                 lambda a, b: times.from_micros(times.micros(a) + sign * b, naive=naive),
             )
-    raise mismatch(name, args, "a date or timestamp and an interval, or two numbers")
+    expected = "a date or timestamp and an interval, or two numbers"
+    raise mismatch(name, args, expected, _AS_INTERVAL)
 
 
 def shifted(value: Any, count: int) -> Any:

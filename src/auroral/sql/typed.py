@@ -102,10 +102,12 @@ def strict(type: Type, args: Sequence[Typed], function: Callable[..., Any]) -> T
     return Typed(type, run_all, constant=constant)
 
 
-def mismatch(name: str, args: Sequence[Typed], expected: str) -> NetworkError:
+def mismatch(
+    name: str, args: Sequence[Typed], expected: str, hint: str | None = None
+) -> NetworkError:
     """The error for arguments of the wrong type: which operator, which types."""
     found = ", ".join("NULL" if arg.type == VOID else shown(arg.type) for arg in args)
-    return NetworkError("TYPE_MISMATCH", f"{name}: expected {expected}, found {found}")
+    return NetworkError("TYPE_MISMATCH", f"{name}: expected {expected}, found {found}", hint=hint)
 
 
 def implicit_cast(name: str, arg: Typed, wanted: str | Type, position: int = 1) -> Typed:
