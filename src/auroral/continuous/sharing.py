@@ -119,7 +119,7 @@ class QueryReader:
             raise NetworkError(
                 "BAD_QUERY",
                 f"{own[0]} is a function in Python, and this is no query that can call one",
-                hint="they stand in WHERE, in queries that select or join and share work",
+                hint="they stand in WHERE and SELECT of queries that select or join and share work",
             )
 
     def _one(self, query: Query) -> Shared:
