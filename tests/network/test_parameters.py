@@ -40,6 +40,10 @@ def refused(values: Any, directory: Path | None = None) -> str:
         ("rule,sid\n1,2\n2,n/a\n3,x\n", "expected a value of type int; there are rule bigint, s"),
         ("rule,sid\n1,2\n2,n/a\n3,x\n", "(column sid: row 2 has 'n/a')"),
         ("rule,sid\n1,\n2,\n", "(column sid: it has no values)"),
+        ("rule,sid,SID\n1,2,3\n", "DUPLICATE_FIELD: query f, key values: the values have two col"),
+        ("rule,rule,sid\n1,2,3\n", "DUPLICATE_FIELD: query f, key values: the values have two col"),
+        ("rule,sid\n1,2\n2,3\n1,4\n", "DUPLICATE_NAME: query f, key values: the rule 1 occurs t"),
+        ("rule,sid\n1,2\n2,3\n1,4\n", "the rule 1 occurs twice, in rows 1 and 3"),
         ("rule, sid\n1,2\n", "there are ' sid', rule (did you mean ' sid'?)"),
         (" rule,sid\n1,2\n", "no column rule; there are ' rule', sid (did you mean ' rule'?)"),
     ],
@@ -71,6 +75,8 @@ def test_the_columns_of_a_frame_must_agree_too() -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(au.NetworkError, match=r"BAD_VALUES.*row 2, column rule has 1, unlike"):
         au.Family(SQL, pandas.DataFrame({"rule": ["a", 1], "sid": [1, 2]}), "rule")
+    with pytest.raises(au.NetworkError, match="DUPLICATE_FIELD"):
+        au.Family(SQL, pandas.DataFrame([[1, 2]], columns=["rule", "rule"]), "rule")
 
 
 def test_what_only_later_rows_say_is_not_lost() -> None:

@@ -50,9 +50,9 @@ def _require_utf8(table: pa.Table, path: str) -> None:
         names = table.column_names
     except UnicodeDecodeError as error:
         raise _encoding(path, "the header", error.object) from None
-    for name in names:
-        if pa.types.is_binary(table[name].type):
-            row, value = next(found for found in enumerate(table[name].to_pylist()) if _odd(found))
+    for name, column in zip(names, table.columns, strict=True):
+        if pa.types.is_binary(column.type):
+            row, value = next(found for found in enumerate(column.to_pylist()) if _odd(found))
             raise _encoding(path, f"row {row + 1}, column {name}", value)
 
 
@@ -86,12 +86,13 @@ def from_rows(rows: Sequence[dict[str, Any]]) -> pa.Table:
 
 def from_pandas(frame: Any) -> pa.Table:
     """A pandas frame as a table."""
+    _require_own_names([str(name) for name in frame.columns])
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, OverflowError):
+    except (pa.ArrowException, OverflowError) as error:
         for name in frame.columns:
             _column(name, frame[name].tolist())
-        raise
+        raise _bad("BAD_VALUES", f"Arrow cannot hold the frame: {error}") from None
 
 
 def _column(name: str, values: list[Any]) -> pa.Array:
@@ -117,7 +118,8 @@ def _agree(values: list[Any]) -> bool:
 
 
 def require_keys(table: pa.Table, key: str) -> pa.Table:
-    """Refuse rows without a key of their own."""
+    """Refuse rows without a key of their own, and columns without a name of their own."""
+    _require_own_names(table.column_names)
     if key not in table.column_names:
         raise NetworkError(
             "UNKNOWN_KEY",
@@ -141,8 +143,19 @@ def require_keys(table: pa.Table, key: str) -> pa.Table:
     counted = keys.value_counts() if len(keys) else None
     if counted is not None and len(counted) < len(keys):
         twice = next(c["values"] for c in counted.to_pylist() if c["counts"] > 1)
-        raise _bad("DUPLICATE_NAME", f"the {key} {twice} occurs twice")
+        rows = [row for row, found in enumerate(keys.to_pylist(), start=1) if found == twice]
+        places = f", in rows {rows[0]} and {rows[1]}" if len(rows) > 1 else ""
+        raise _bad("DUPLICATE_NAME", f"the {key} {twice} occurs twice{places}")
     return table
+
+
+def _require_own_names(names: Sequence[str]) -> None:
+    """Refuse two columns of one name, which a parameter could not tell apart."""
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise _bad("DUPLICATE_FIELD", f"the values have two columns {name}")
+        seen.add(name.lower())
 
 
 def _is_bytes(type: pa.DataType) -> bool:
