@@ -183,6 +183,27 @@ def test_queries_come_and_go(plan: str, tmp_path: Path, monkeypatch: pytest.Monk
     Drive(sparkless.make_engine, scenario, Manner(2, crashes, drains=0), Random(1)).go(tmp_path)
 
 
+def test_what_reads_one_log_through_boxes_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two eddies read the log of a stream, one through boxes; after a crash that serves less."""
+    sparkless.no_spark(monkeypatch)
+    joined = "SELECT F.u FROM F [ROWS 2], M [ROWS 2] WHERE F.k = M.k"
+    actions = [
+        modify(joined=joined),
+        modify("joined", made="SELECT u FROM M"),
+        feed("A", 5),
+        modify("few"),
+        feed("A", 2),
+    ]
+    scenario = Scenario(
+        {"A": Ordered("n")}, FEW, actions, ends=False, routing="tickets", derived=True
+    )
+    for point in range(16, 46):
+        way = Manner(8, frozenset((point,)), drains=0)
+        Drive(sparkless.make_engine, scenario, way, Random(1)).go(tmp_path / str(point))
+
+
 @pytest.mark.parametrize("members", [1, 2])
 def test_a_member_that_went_still_counts_what_waited_for_it(
     members: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

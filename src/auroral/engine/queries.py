@@ -106,7 +106,7 @@ class Queries:
             renewed = [self.book.parts(name).learn(found) for name, found in samples.items()]
             held = self._versions.get(eddy)
             if held and any(renewed):
-                held[-1] = self.book.version(_arcs(eddy), held[-1].start)
+                held[-1] = self.book.version(arcs_of(eddy), held[-1].start)
 
     def connect(self, moment: int) -> list[tuple[str, ...]]:
         """Form eddies anew, as joins connect arcs; returns the arcs of each."""
@@ -122,7 +122,7 @@ class Queries:
 
     def flows(self) -> list[tuple[str, ...]]:
         """The arcs of each eddy there is."""
-        return [_arcs(eddy) for eddy in self._versions]
+        return [arcs_of(eddy) for eddy in self._versions]
 
     # ── queries whose boxes fail ──
 
@@ -240,7 +240,7 @@ class Queries:
         """Whether boxes come or go, not only rows of what eddies have."""
         if wanted.boxed or wanted.unboxed:
             return True
-        flows = [set(_arcs(eddy)) for eddy in self._versions]
+        flows = [set(arcs_of(eddy)) for eddy in self._versions]
         return not all(any(flow.issuperset(e.arcs) for flow in flows) for e in wanted.entries)
 
     def apply(
@@ -337,7 +337,7 @@ class Queries:
 
     def _renew(self, changed: set[str], moment: int, *, always: bool = False) -> None:
         for eddy, held in self._versions.items():
-            arcs = _arcs(eddy)
+            arcs = arcs_of(eddy)
             if always or not changed.isdisjoint(arcs):
                 fresh = self.book.version(arcs, moment)
                 if held and held[-1].start == moment:
@@ -352,5 +352,6 @@ class Queries:
         return self._values.write(str(entry.first), entry.query.table(self._network.directory))
 
 
-def _arcs(eddy: str) -> tuple[str, ...]:
+def arcs_of(eddy: str) -> tuple[str, ...]:
+    """The arcs that a box of that name serves."""
     return tuple(eddy.removeprefix(EDDY).split("+"))

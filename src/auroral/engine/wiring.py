@@ -10,7 +10,7 @@ from typing import Any
 
 from auroral.boxes.eddy import Eddy
 from auroral.engine.delivery import ALL, OUTPUT, consumer
-from auroral.engine.queries import EDDY, UNBOXED, Queries
+from auroral.engine.queries import EDDY, UNBOXED, Queries, arcs_of
 from auroral.engine.stepper import PLANE
 from auroral.io.interleave import Interleaver
 from auroral.io.open import SOURCES, open_sink, open_source
@@ -82,7 +82,7 @@ def register_consumers(
     _, cursors = store.names()
     heads = {
         (log, name): max(
-            (store.head(log, n) for o, n in cursors if o == log and _both_eddies(n, name)),
+            (store.head(log, n) for o, n in cursors if o == log and _is_before(n, name)),
             default=begin(name),
         )
         for log, name in wanted - set(cursors)
@@ -101,8 +101,10 @@ def _is_box(reader: str) -> bool:
     return not reader.startswith(OUTPUT) and reader not in (ALL, HELD, PLANE)
 
 
-def _both_eddies(one: str, other: str) -> bool:
-    return one.startswith(EDDY) and other.startswith(EDDY)
+def _is_before(one: str, other: str) -> bool:
+    """Whether one eddy served some of the arcs that are another's now."""
+    eddies = one.startswith(EDDY) and other.startswith(EDDY)
+    return eddies and not set(arcs_of(one)).isdisjoint(arcs_of(other))
 
 
 def forget_boxes(store: Store) -> None:
