@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from auroral.network.types import Schema, Type
+from auroral.network.types import Field, Schema, Type
+from auroral.spark.attempts import computed
 
 PREFIX = "__"
 HIDDEN_COLUMNS = ("_seq", "_ts")
@@ -70,9 +71,18 @@ class Frame:
     def type_of(self, column: str) -> Type:
         return self._types[column]
 
-    def evaluate(self, lane: Lane, wanted: Sequence[tuple[str, Type]]) -> list[str]:
-        """Columns for expressions over a lane's fields; the same expression is made once."""
-        scope = tuple(sorted(lane.columns.items()))
+    def schema(self, lane: Lane) -> Schema:
+        """The fields of a lane."""
+        return Schema(tuple(Field(n, self._types[c]) for n, c in lane.columns.items()))
+
+    def evaluate(
+        self, lane: Lane, wanted: Sequence[tuple[str, Type]], *, instead: bool | None = None
+    ) -> list[str]:
+        """Columns for expressions over a lane's fields, `instead` where they are NULL.
+
+        The same expression is made once.
+        """
+        scope = (instead, tuple(sorted(lane.columns.items())))
         fresh = [
             (t, ty) for t, ty in dict.fromkeys(wanted) if (t, str(ty), scope) not in self._made
         ]
@@ -81,7 +91,11 @@ class Frame:
             # The lane's fields get their own names for as long as the user's text is resolved.
             named = [F.col(column).alias(field) for field, column in lane.columns.items()]
             made = {self._fresh(ty): (text, ty) for text, ty in fresh}
-            columns = [_typed(F.expr(text), ty).alias(name) for name, (text, ty) in made.items()]
+            schema = self.schema(lane)
+            columns = [
+                _typed(computed(text, schema), ty, instead).alias(name)
+                for name, (text, ty) in made.items()
+            ]
             self.data = self.data.select("*", *named).select(*own, *columns)
             for name, (text, ty) in made.items():
                 self._made[text, str(ty), scope] = name
@@ -100,5 +114,6 @@ class Frame:
         return name
 
 
-def _typed(column: Column, type: Type) -> Column:
-    return column.cast(str(type))
+def _typed(column: Column, type: Type, instead: bool | None) -> Column:
+    made = column.cast(str(type))
+    return made if instead is None else F.coalesce(made, F.lit(instead))

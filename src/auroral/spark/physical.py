@@ -11,7 +11,7 @@ import pyarrow as pa
 from auroral.continuous.functions import PythonFunction
 from auroral.kernels.kernel import Kernel
 from auroral.network.box import Resolver
-from auroral.network.types import Schema, Type
+from auroral.network.types import Field, Schema, Type
 from auroral.progress.lowwater import GroupedLowWater, JointLowWater, Mark
 
 
@@ -92,6 +92,15 @@ class Physical:
     """What `where` calls by one name: columns and the names they have in it."""
     whole: bool = False
     """Whether the kernel gets all tuples and finds out for itself which are a bucket's."""
+
+    def returned(self) -> Schema:
+        """What `where` and `compute` see: the main port's columns, and those of `structs`."""
+        types = dict(self.returns)
+        fields = [Field(name, type) for name, type in self.returns]
+        for name, parts in self.structs.items():
+            children = tuple(Field(part, types[column]) for column, part in parts)
+            fields.append(Field(name, Type("struct", children=children)))
+        return Schema(tuple(fields))
 
 
 def quoted(name: str) -> str:

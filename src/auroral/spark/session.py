@@ -30,6 +30,8 @@ STEP_SETTINGS = {
     "spark.sql.execution.arrow.pyspark.selfDestruct.enabled": "false",
     "spark.sql.parquet.enableVectorizedReader": "true",
     "spark.sql.caseSensitive": "false",
+    # A map that raises leaves what it had begun to the next tuple (spark/attempts.py).
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 

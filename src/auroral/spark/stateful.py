@@ -26,6 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from auroral.network.check import CheckedNetwork
 from auroral.network.types import Type
 from auroral.scheduling.superboxes import Superbox
+from auroral.spark.attempts import computed
 from auroral.spark.frame import Frame, Lane
 from auroral.spark.lowering import lower
 from auroral.spark.physical import Columns, Physical
@@ -193,10 +194,12 @@ class _Taken:
 
     def _columns(self, port: int) -> list[Column]:
         own = {carrier: name for name, carrier, _ in self.layout.inputs[port]}
-        texts = self.physical.inputs[port].texts
+        given = self.physical.inputs[port]
         made = []
         for carrier, type in self._carriers().items():
-            column = F.expr(texts[own[carrier]][0]) if carrier in own else F.lit(None)
+            column = F.lit(None)
+            if carrier in own:
+                column = computed(given.texts[own[carrier]][0], given.schema)
             made.append(column.cast(str(type)).alias(carrier))
         return made
 
@@ -219,8 +222,10 @@ def _finished(made: DataFrame, physical: Physical) -> DataFrame:
     """What the kernel could not say: the rest of a predicate, arithmetic on aggregates."""
     for name, parts in physical.structs.items():
         made = made.withColumn(name, F.struct(*(F.col(c).alias(f) for c, f in parts)))
+    schema = physical.returned()
     if physical.where is not None:
-        made = made.where(f"{NOTE} IS NOT NULL OR coalesce(({physical.where}), false)")
+        holds = F.coalesce(computed(physical.where, schema), F.lit(False))
+        made = made.where(F.col(NOTE).isNotNull() | holds)
     texts = physical.compute or {name: f"`{name}`" for name, _ in physical.returns}
-    fields = [F.expr(text).alias(f"v{n}") for n, text in enumerate(texts.values())]
+    fields = [computed(text, schema).alias(f"v{n}") for n, text in enumerate(texts.values())]
     return made.select(NOTE, "_seq", "_ts", "_sub", *fields)

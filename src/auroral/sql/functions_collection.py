@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from auroral.errors import NetworkError
 from auroral.network.types import Field, Type
 from auroral.sql.catalogue import register
 from auroral.sql.coercion import (
@@ -70,10 +69,8 @@ def _element_at(args: Sequence[Typed]) -> Typed:
             raise mismatch("element_at", args, "an array and an int other than 0")
 
         def run(items: list[Any], place: int) -> Any:
-            if place == 0:
-                raise NetworkError("BAD_INDEX", "element_at counts from 1, found 0")
-            place = place - 1 if place > 0 else len(items) + place
-            return items[place] if 0 <= place < len(items) else None
+            at = place - 1 if place > 0 else len(items) + place
+            return items[at] if place and 0 <= at < len(items) else None
 
         return strict(base.type.children[0].type, [base, at], run)
     if base.type.name == "map":

@@ -12,8 +12,8 @@ _BOOLEAN = Type("boolean")
 def lower(box: Filter, lane: Lane, frame: Frame) -> dict[str, Lane]:
     """The lanes of each port: the first predicate that holds wins, NULL counts as false."""
     predicates = box.predicates
-    texts = [(f"coalesce(({text}), false)", _BOOLEAN) for text in predicates.values()]
-    columns = frame.evaluate(lane, texts)
+    texts = [(text, _BOOLEAN) for text in predicates.values()]
+    columns = frame.evaluate(lane, texts, instead=False)
     ports: dict[str, Lane] = {}
     failed: tuple[Condition, ...] = ()
     for port, column in zip(predicates, columns, strict=True):

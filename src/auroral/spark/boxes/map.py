@@ -7,7 +7,7 @@ from pathlib import Path
 
 from auroral.boxes.map import Map
 from auroral.network.function import Function
-from auroral.network.types import Field, Schema
+from auroral.network.types import Schema
 from auroral.spark.frame import Condition, Frame, Lane
 from auroral.spark.functions import Failures, call
 
@@ -16,8 +16,7 @@ def lower(
     box: Map, lane: Lane, frame: Frame, output: Schema, directory: Path | None
 ) -> tuple[Lane, list[Failures]]:
     """The output lane, and the lanes of tuples for which a Python function failed."""
-    given = Schema(tuple(Field(n, frame.type_of(c)) for n, c in lane.columns.items()))
-    columns = {name: lane.columns[name] for name in box.kept(given)}
+    columns = {name: lane.columns[name] for name in box.kept(frame.schema(lane))}
     expressions = {
         name: (text, output.field(name).type)
         for name, text in box.compute.items()
