@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from auroral.errors import RunError
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
+from auroral.spark.causes import told
 from auroral.spark.counting import Rows, metric_name
 from auroral.spark.plan import Plan, arc_schema, compile_plan
 from auroral.spark.session import is_local
 from auroral.spark.slots import Slots, slot_count
-from auroral.spark.train_file import TrainFile, first_line
+from auroral.spark.train_file import TrainFile
 from auroral.storage.segment import MAX_FILE_BYTES
 
 _MOST_PLANS = 32
@@ -68,19 +67,18 @@ class Runner:
         train = {source: files for source, files in train.items() if files}
         if not train:
             return StepResult()
-        compiled = self._compiled(superbox, train)
-        if compiled.slots:
-            compiled.slots.link({s: [file.path for file in files] for s, files in train.items()})
         rows = {source: sum(file.rows for file in files) for source, files in train.items()}
         result = StepResult()
-        try:
+        with told(superbox.name):
+            compiled = self._compiled(superbox, train)
+            if compiled.slots:
+                paths = {s: [file.path for file in files] for s, files in train.items()}
+                compiled.slots.link(paths)
             if through_driver:
                 self._collect(compiled.plan, rows, result)
                 self._require_all_read(compiled.plan.data, rows, superbox)
             else:
                 self._write(compiled.plan, rows, superbox, result)
-        except (PySparkException, Py4JError, pa.ArrowException) as error:
-            raise RunError("SPARK_FAILED", first_line(error), where=superbox.name) from error
         return result
 
     def warm_up(self, superbox: Superbox) -> None:
@@ -88,10 +86,11 @@ class Runner:
         if not self._reuse or not superbox.boxes:
             return
         nothing = {source: [TrainFile(Path(), 0, 0)] for source in superbox.sources}
-        compiled = self._compiled(superbox, nothing)
-        assert compiled.slots is not None
-        compiled.slots.link({})
-        compiled.plan.data.toArrow()
+        with told(superbox.name):
+            compiled = self._compiled(superbox, nothing)
+            assert compiled.slots is not None
+            compiled.slots.link({})
+            compiled.plan.data.toArrow()
 
     def compile(self, superbox: Superbox, files: Mapping[str, Sequence[str]]) -> Plan:
         """Compile a superbox over files, without running it."""

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from auroral.errors import RunError
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.boxes import physical_of
+from auroral.spark.causes import told
 from auroral.spark.physical import Given, Physical
 from auroral.spark.plan import arc_schema
 from auroral.spark.session import is_local
@@ -27,7 +25,7 @@ from auroral.spark.stateful import (
     layout_of,
     reads_logs,
 )
-from auroral.spark.train_file import TrainFile, first_line
+from auroral.spark.train_file import TrainFile
 from auroral.spark.worker import Job, Layout, write_job
 from auroral.storage.segment import MAX_FILE_BYTES
 
@@ -77,6 +75,12 @@ class StatefulRunner:
         self, train: Mapping[str, Sequence[TrainFile]], job: Job
     ) -> tuple[list[dict[str, Any]], pa.Table | None]:
         """Run a step: the notes of every bucket, and the main arc's tuples if Spark has them."""
+        with told(self.superbox.name):
+            return self._run_on(train, job)
+
+    def _run_on(
+        self, train: Mapping[str, Sequence[TrainFile]], job: Job
+    ) -> tuple[list[dict[str, Any]], pa.Table | None]:
         if not self._reads:
             return self._run(self._compiled(train), train, job)
         assert self.superbox.stateful is not None
@@ -91,7 +95,8 @@ class StatefulRunner:
     def warm_up(self) -> None:
         """Compile, start the workers and let them import what they need."""
         if self._reuse:
-            self._run(self._smallest(), {}, None)
+            with told(self.superbox.name):
+                self._run(self._smallest(), {}, None)
 
     def explain(self) -> str:
         """Spark's plan for a small train."""
@@ -107,11 +112,7 @@ class StatefulRunner:
         if compiled.slots:
             compiled.slots.link({s: [file.path for file in files] for s, files in train.items()})
         write_job(self._job, job)
-        try:
-            result = compiled.plan.data.toArrow()
-        except (PySparkException, Py4JError, pa.ArrowException) as error:
-            raise RunError("SPARK_FAILED", _reason(error), where=self.superbox.name) from error
-        return compiled.plan.split(result)
+        return compiled.plan.split(compiled.plan.data.toArrow())
 
     def _reading(self, tasks: int) -> _Compiled:
         key = ("reading", tasks)
@@ -167,10 +168,3 @@ class StatefulRunner:
             files,
             job=self._job,
         )
-
-
-def _reason(error: Exception) -> str:
-    """The last line of the worker's traceback says more than Spark's first line."""
-    _, found, trace = str(error).partition("Traceback (most recent call last):\n")
-    lines = trace.split("\n\n")[0].strip().splitlines()
-    return lines[-1].strip() if found and lines else first_line(error)

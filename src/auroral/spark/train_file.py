@@ -1,4 +1,4 @@
-"""The files of a train, and what Spark says of them."""
+"""The files of a train."""
 
 from __future__ import annotations
 
@@ -13,8 +13,3 @@ class TrainFile:
     path: Path
     rows: int
     bytes: int
-
-
-def first_line(error: Exception) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
