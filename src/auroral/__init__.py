@@ -1,5 +1,6 @@
 """Auroral: a data stream manager on Spark."""
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import auroral.boxes  # noqa: F401  (makes the boxes known)
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
+@lru_cache(maxsize=4096)
 def _ask_spark(text: str, schema: Schema) -> Type:
     """The type of an expression that only Spark can tell; starts Spark if need be."""
     from auroral.spark.analysis import spark_resolver

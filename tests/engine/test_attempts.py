@@ -104,5 +104,47 @@ def test_a_map_with_a_null_key_stops_its_box_rather_than_mix_up_tuples(
 ) -> None:
     net = network(m={"box": "map", "compute": {"x": "map(unit, 1, nullif(id, 0), 2)"}})
     net.output("o", "m")
-    with make_engine(net) as engine, pytest.raises(au.RunError, match="SPARK_FAILED"):
+    with make_engine(net) as engine, pytest.raises(au.RunError) as failed:
         rows(engine)
+    assert str(failed.value).startswith("SPARK_FAILED: box m: [NULL_MAP_KEY] ")
+    assert "\n" not in str(failed.value)
+
+
+def test_a_failure_names_the_query(make_engine: MakeEngine) -> None:
+    net = network()
+    net.query("q", "SELECT map(unit, 1, nullif(id, 0), 2) AS x FROM r")
+    with make_engine(net) as engine, pytest.raises(au.RunError) as failed:
+        rows(engine)
+    assert str(failed.value).startswith("SPARK_FAILED: query q, box q#1: [NULL_MAP_KEY] ")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("kind RLIKE '(('", "Unclosed group near index 2"),
+        ("regexp_extract(kind, '(', 1)", "Unclosed group near index 1"),
+        ("regexp_replace(kind, '[', 'x')", "Unclosed character class near index 0"),
+        ("split(kind, '(')[0]", "Unclosed group near index 1"),
+        ("to_timestamp(kind, 'YYYY-bbb')", "DATETIME_WEEK_BASED_PATTERN"),
+        ("date_format(at, 'YYYY-bbb')", "DATETIME_WEEK_BASED_PATTERN"),
+        ("encode(kind, 'klingon')", "CHARSET"),
+        ("kind || decode(unhex(kind), 'klingon')", "CHARSET"),
+        ("from_utc_timestamp(at, 'Mars')", "Mars"),
+        ("sequence(5, 1, 1)", "Illegal sequence boundaries"),
+    ],
+)
+def test_a_constant_that_can_never_work_is_refused(
+    make_engine: MakeEngine, text: str, why: str
+) -> None:
+    with make_engine(network()) as engine:
+        with pytest.raises(au.NetworkError, match=why) as refused:
+            engine.modify(add={"q": f"SELECT {text} AS x FROM r"})
+        assert refused.value.code == "BAD_EXPRESSION"
+        assert "q" in (refused.value.where or "")
+        assert "\n" not in refused.value.message
+
+
+def test_what_works_for_some_data_is_taken(make_engine: MakeEngine) -> None:
+    texts = ["map(kind, 1)", "coalesce(kind, raise_error('x'))", "sequence(id, 5)"]
+    with make_engine(network()) as engine:
+        engine.modify(add={f"q{n}": f"SELECT {text} AS x FROM r" for n, text in enumerate(texts)})

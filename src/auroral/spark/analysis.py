@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.logger import PySparkLogger
@@ -14,6 +15,7 @@ from pyspark.sql.types import StructType
 from auroral.errors import NetworkError
 from auroral.network.box import Resolver
 from auroral.network.types import Schema, Type
+from auroral.spark.constants import impossible
 
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
@@ -39,8 +41,12 @@ def _unlogged() -> Iterator[None]:
 
 
 def spark_resolver(session: SparkSession) -> Resolver:
-    """Types of expressions that use functions our own catalogue does not know."""
+    """Types of expressions that use functions our own catalogue does not know.
 
+    Refuses what cannot be typed, and what cannot be computed whatever the tuple.
+    """
+
+    @lru_cache(maxsize=4096)
     def resolve(text: str, schema: Schema) -> Type:
         try:
             with _unlogged():
@@ -52,6 +58,9 @@ def spark_resolver(session: SparkSession) -> Resolver:
                 raise NetworkError("UNKNOWN_FUNCTION", problem) from None
             first = str(error).strip().splitlines()[0]
             raise NetworkError("BAD_EXPRESSION", f"Spark refuses {text!r}: {first}") from None
+        why = impossible(session, text, spark_schema(schema))
+        if why is not None:
+            raise NetworkError("BAD_EXPRESSION", f"Spark cannot compute {text!r}: {why}")
         return Type.parse(frame.schema[0].dataType.simpleString())
 
     return resolve
