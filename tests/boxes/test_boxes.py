@@ -10,8 +10,9 @@ import pytest
 
 from auroral import NetworkError
 from auroral.boxes import Aggregate, BSort, Dedup, Join, Number, Resample
+from auroral.boxes.window import in_marks, require_length
 from auroral.network.box import BOXES, Box, Scope
-from auroral.network.types import Schema
+from auroral.network.types import Schema, Type
 
 LEFT = Schema.parse("t int, at timestamp, g string, x double, l array<int>")
 RIGHT = Schema.parse("T int, u date, g string, right_g int")
@@ -72,6 +73,24 @@ def test_ports(kind: type[Box], given: dict[str, Any], expected: dict[str, str])
         (Aggregate, {**AGGREGATE, "window": {"size": 0}}, "BAD_WINDOW", "size"),
         (Aggregate, {**AGGREGATE, "window": {"size": 1.5}}, "BAD_WINDOW", "size"),
         (Aggregate, {**AGGREGATE, "window": {"size": "1 h"}}, "BAD_WINDOW", "size"),
+        (Aggregate, {**AGGREGATE, "window": {"size": 2**63}}, "BAD_WINDOW", "at most"),
+        (
+            Aggregate,
+            {**AGGREGATE, "window": {"size": 1, "advance": 2**63}},
+            "BAD_WINDOW",
+            "at most",
+        ),
+        (
+            Aggregate,
+            {**AGGREGATE, "window": {"size": 1, "timeout": 2**63}},
+            "BAD_WINDOW",
+            "timeout",
+        ),
+        (BSort, {"input": "s", "order": {"on": "t", "slack": 2**63}}, "BAD_PARAMETER", "slack"),
+        (Join, {**JOIN, "within": 2**63}, "BAD_WINDOW", "at most"),
+        (Join, {**JOIN, "range": (1, 2**63)}, "BAD_WINDOW", "at most"),
+        (Join, {**JOIN, "rows": (1, 2**63)}, "BAD_PARAMETER", "rows"),
+        (Resample, {**RESAMPLE, "within": 2**63}, "BAD_WINDOW", "at most"),
         (Aggregate, {**AGGREGATE, "window": {"size": 1, "align": "first"}}, "BAD_WINDOW", "slack"),
         (Aggregate, {**AGGREGATE, "window": {"size": 1, "timeout": 0}}, "BAD_WINDOW", "timeout"),
         (Aggregate, {**AGGREGATE, "window": {"advance": "x + 1"}}, "TYPE_MISMATCH", "advance"),
@@ -107,3 +126,11 @@ def test_refusals(kind: type[Box], given: dict[str, Any], code: str, says: str) 
 @pytest.mark.parametrize("kind", [Aggregate, BSort, Dedup, Join, Number, Resample])
 def test_boxes_are_known_by_their_kind(kind: type[Box]) -> None:
     assert BOXES[kind.kind] is kind
+
+
+def test_lengths_over_decimals_have_as_much_room_as_their_values() -> None:
+    on, length = Type("decimal", 38, 18), 99_999_999_999_999_999_999
+    require_length("size", length, on)
+    assert in_marks(length, on) == length * 10**18
+    with pytest.raises(NetworkError, match="BAD_WINDOW"):
+        require_length("size", 10**39, on)

@@ -14,10 +14,11 @@ from auroral.boxes.window import Length, in_marks, require_length
 from auroral.errors import NetworkError
 from auroral.network.box import ManyInputs, Scope, register, require_inputs
 from auroral.network.types import Field, Schema, Type
+from auroral.progress.durations import LONGEST
 from auroral.progress.lowwater import JointLowWater, Mark
 from auroral.progress.propagation import ArcProgress, paired, relied_on, renamed
 
-PositiveCount = Annotated[StrictInt, Limits(ge=1)]
+PositiveCount = Annotated[StrictInt, Limits(ge=1, le=LONGEST)]
 
 
 @register

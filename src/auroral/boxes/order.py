@@ -11,6 +11,7 @@ from auroral.errors import NetworkError
 from auroral.network.box import at_key
 from auroral.network.declarations import Declaration
 from auroral.network.types import Schema, Type
+from auroral.progress.durations import LONGEST
 
 TUPLE_NUMBER = "tup#"
 _NO_GROUPS = ("array", "map", "struct")
@@ -35,7 +36,7 @@ class Order(Declaration):
     """
 
     on: StrictStr
-    slack: Annotated[StrictInt, Field(ge=0)] | None = None
+    slack: Annotated[StrictInt, Field(ge=0, le=LONGEST)] | None = None
     by: tuple[StrictStr, ...] = ()
 
     def __init__(self, on: str | None = None, **keys: Any):

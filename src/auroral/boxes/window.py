@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, Literal
 
 from pydantic import StrictFloat, StrictInt, StrictStr
@@ -10,7 +10,11 @@ from pydantic import StrictFloat, StrictInt, StrictStr
 from auroral.errors import NetworkError
 from auroral.network.declarations import DAY_US, Declaration, duration_us
 from auroral.network.types import FRACTIONAL, Type
+from auroral.progress.durations import LONGEST
 
+_MOST = {"decimal": 10**38, "float": 10**38, "double": 10**300}
+"""What can be added to values of a type that has more than 64 bits of room."""
+_EXACT = Context(prec=76)
 Length = StrictInt | StrictFloat | StrictStr
 
 
@@ -32,6 +36,8 @@ class Window(Declaration):
                 f"expected more than 0 seconds, found {self.timeout}",
                 where="key timeout",
             )
+        if self.timeout is not None and self.timeout * 1_000_000 > LONGEST:
+            raise NetworkError("BAD_WINDOW", f"{self.timeout} is too long", where="key timeout")
 
 
 def in_marks(length: Length, on: Type) -> int | float:
@@ -42,7 +48,7 @@ def in_marks(length: Length, on: Type) -> int | float:
     """
     amount = _amount("length", length, on)
     if on.name == "decimal":
-        return int(Decimal(str(amount)).scaleb(on.scale))
+        return int(Decimal(str(amount)).scaleb(on.scale, _EXACT))
     return float(amount) if on.name in FRACTIONAL else int(amount)
 
 
@@ -52,9 +58,12 @@ def require_length(key: str, length: Length, on: Type, *, zero: bool = False) ->
     if amount < 0 or (amount == 0 and not zero):
         wanted = "0 or more" if zero else "more than 0"
         raise _bad(key, wanted, length)
+    most = _MOST.get(on.name, LONGEST)
+    if amount > most:
+        raise _bad(key, f"at most {most:.0e} over {on}", length)
     if (on.is_integral or on.name == "date") and amount != int(amount):
         raise _bad(key, "whole days" if on.name == "date" else f"a whole number over {on}", length)
-    if on.name == "decimal" and Decimal(str(amount)).scaleb(on.scale) % 1:
+    if on.name == "decimal" and _EXACT.remainder(Decimal(str(amount)).scaleb(on.scale, _EXACT), 1):
         raise _bad(key, f"at most {on.scale} decimal places over {on}", length)
 
 

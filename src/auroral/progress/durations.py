@@ -23,6 +23,8 @@ _UNITS_US = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
+LONGEST = 2**61
+"""No window, delay or number of tuples is longer: some can be added without leaving 64 bits."""
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -47,4 +49,6 @@ def parse_duration_us(text: str) -> int:
             f"cannot read {text!r} as a duration; expected a number and a unit,"
             f" as in '10 minutes' (units: {', '.join(_UNITS_US)})",
         )
+    if total > LONGEST:
+        raise NetworkError("BAD_DURATION", f"{text!r} is too long: expected at most 70,000 years")
     return round(total)

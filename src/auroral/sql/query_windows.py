@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auroral.network.types import Type
-from auroral.progress.durations import parse_duration_us
+from auroral.progress.durations import LONGEST, parse_duration_us
 from auroral.sql.lexer import Token
 from auroral.sql.query_text import Piece
 
@@ -31,6 +31,8 @@ class WindowClause:
         """A number of rows."""
         if not value.text.isdecimal() or int(value.text) < 1:
             raise value.error(f"expected a number of rows, found {value.text}", code="BAD_WINDOW")
+        if int(value.text) > LONGEST:
+            raise value.error(f"{value.text} rows are too many", code="BAD_WINDOW")
         return int(value.text)
 
 
