@@ -272,3 +272,43 @@ def test_no_tuples() -> None:
 def test_an_unknown_column_is_named() -> None:
     with pytest.raises(NetworkError, match="there is no field pric; there are price"):
         Columns(pa.table({"price": [1.0]})).column("pric")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CAST(day + 1 AS string)",
+        "concat('on ', CAST(day + 1 AS string))",
+        "CAST(timestamp(day + 1) AS string)",
+        "date_trunc('DAY', timestamp(day + 1))",
+        "last_day(day + 1)",
+        "CAST(later AS string)",
+        "last_day(later)",
+        "hour(date_trunc('HOUR', at))",
+        "CAST(days AS string)",
+        "days[0] = day",
+    ],
+)
+def test_a_time_that_python_lacks_fails_its_tuple_only(text: str) -> None:
+    far = pa.array([19_000, 2_932_896 + 1, None], pa.int32()).cast(pa.date32())
+    columns = Columns(
+        pa.table(
+            {
+                "day": pa.array([date(2024, 1, 1), date(9999, 12, 31), None]),
+                "later": far,
+                "at": far.cast(pa.timestamp("us", "UTC")),
+                "days": pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), far),
+            }
+        )
+    )
+    found = columns.evaluate(Attribute(text, _typed(columns.table, text)))
+    assert found.values.to_pylist()[0] is not None
+    if found.failed is not None:
+        assert found.failed.tolist() == [False, True, False]
+        assert not found.values[1].is_valid
+
+
+def _typed(table: pa.Table, text: str) -> Type:
+    types = "day date, later date, at timestamp, days array<date>"
+    assert Schema.parse(types).names == tuple(table.column_names)
+    return analyze(text, Schema.parse(types)).type

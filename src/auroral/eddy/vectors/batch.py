@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from auroral.continuous.functions import PythonFunction
-from auroral.eddy.vectors.vector import Bools, Vector, from_arrow
+from auroral.eddy.vectors.vector import Bools, Vector, from_arrow, plain
 from auroral.network.types import Type
 
 Indices = npt.NDArray[np.int64]
@@ -71,6 +71,24 @@ class Batch:
         """Say that a tuple cannot be computed."""
         at = row if self.at is None else self.at[row]
         self.failures.add(np.array([at]), error)
+
+    def python(self, vector: Vector) -> list[Any]:
+        """A vector's value for each tuple; a tuple with one that Python lacks fails.
+
+        Python's dates end with the year 9999.
+        """
+        spread = vector.spread(self.rows)
+        try:
+            return spread.python()
+        except (ValueError, OverflowError):
+            array, found = spread.arrow(), []
+            for row in range(self.rows):
+                try:
+                    found += plain(array.slice(row, 1), vector.type)
+                except (ValueError, OverflowError) as error:
+                    found.append(None)
+                    self.fail(row, error)
+            return found
 
     def each(self, compute: Callable[..., Any], *values: list[Any]) -> list[Any]:
         """What a function gives for each tuple; NULL where it fails."""

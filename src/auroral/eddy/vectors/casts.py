@@ -110,6 +110,6 @@ def _each(source: Type, to: Type, attempt: bool) -> Convert:
                 return from_arrow(pc.cast(vector.arrow(), to.arrow()), to)
             except pa.ArrowInvalid:
                 pass
-        return from_python(batch.each(one, vector.spread(batch.rows).python()), to)
+        return from_python(batch.each(one, batch.python(vector)), to)
 
     return run

@@ -86,9 +86,9 @@ class Compiler:
                 pass
 
         def run(batch: Batch) -> Vector:
-            columns = {name: batch.vector(name).python() for name in names}
+            columns = {name: batch.python(batch.vector(name)) for name in names}
             for name, part in parts.items():
-                columns[name] = part.run(batch).spread(batch.rows).python()
+                columns[name] = batch.python(part.run(batch))
             keys = list(columns)
             values = list(columns.values())
             if not values:

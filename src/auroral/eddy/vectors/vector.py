@@ -93,11 +93,16 @@ class Vector:
         return made
 
     def python(self) -> list[Any]:
-        """The values as the row evaluator takes them."""
-        found: list[Any] = self.arrow().to_pylist()
-        if self.type.name == "map":
-            return [None if value is None else dict(value) for value in found]
-        return found
+        """The values as the row evaluator takes them; raises if Python lacks one of them."""
+        return plain(self.arrow(), self.type)
+
+
+def plain(array: pa.Array, type: Type) -> list[Any]:
+    """The values of an array as the row evaluator takes them."""
+    found: list[Any] = array.to_pylist()
+    if type.name == "map":
+        return [None if value is None else dict(value) for value in found]
+    return found
 
 
 def _take(data: Any, at: npt.NDArray[Any]) -> Any:
