@@ -189,7 +189,7 @@ def test_what_reads_one_log_through_boxes_goes_on_where_it_was(
     """Two eddies read the log of a stream, one through boxes; after a crash that serves less."""
     sparkless.no_spark(monkeypatch)
     joined = "SELECT F.u FROM F [ROWS 2], M [ROWS 2] WHERE F.k = M.k"
-    actions = [
+    actions: list[Action] = [
         modify(joined=joined),
         modify("joined", made="SELECT u FROM M"),
         feed("A", 5),

@@ -31,7 +31,7 @@ def told(box: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError, pa.ArrowException) as error:
         query, made, _ = box.partition("#")
-        where = f"query {query}, box {box}" if made and query != "eddy" else f"box {box}"
+        where = f"query {query}, box {box}" if made else f"box {box}"
         raise RunError("SPARK_FAILED", reason(error), where=where) from error
 
 
