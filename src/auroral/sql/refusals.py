@@ -41,7 +41,7 @@ UNSTABLE = frozenset(
     spark_partition_id try_reflect uniform user uuid version
     """.split()  # noqa: SIM905
 )
-# They have no value, only a way to fail, and a failure would end the whole run.
+# They have no value, only a way to fail.
 _FAILING = frozenset(("assert_true", "raise_error"))
 # Spark reads these words without parentheses too, unless a field has the name.
 _BARE = UNSTABLE & frozenset(
@@ -98,7 +98,7 @@ def _refuse_call(call: Call) -> None:
     if name in _FAILING:
         raise NetworkError(
             "UNSUPPORTED_EXPRESSION",
-            f"the function {name} is not supported: it would end the run at the first such tuple",
+            f"the function {name} is not supported: it has no value, it only fails",
             hint="select the tuples that are wrong, and look at them",
         )
     clock = name in ("unix_timestamp", "to_unix_timestamp") and not call.args
