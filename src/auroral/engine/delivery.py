@@ -137,6 +137,8 @@ class Outputs:
     def forget(self, removed: Collection[str]) -> None:
         """Drop what is remembered of who read queries that are no more, and how much."""
         gone = {*removed} - {*self._sources}
+        if not gone:
+            return
 
         def is_gone(name: str) -> bool:
             return name in gone or name.partition("[")[0] in gone
