@@ -111,3 +111,25 @@ def test_a_query_may_have_any_name(name: str, monkeypatch: pytest.MonkeyPatch) -
         engine.drain()
         assert engine.dequeue("pairs").num_rows == 5
         assert numbers(engine.dequeue("unread")) == [1, 2, 3]
+
+
+def test_what_is_unread_of_a_query_in_anothers_place_stays_when_boxes_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    counts = "SELECT count(*) AS c FROM ticks [ROWS 2]"
+    net.query("pairs", counts)
+    with sparkless.make_engine(net) as engine:
+        engine.enqueue("ticks", batch(0, 4))
+        engine.drain()
+        engine.modify(remove=["pairs"], add={"pairs": counts})
+        engine.enqueue("ticks", batch(4, 8))
+        engine.drain()
+        engine.modify(add={"other": counts})
+        engine.enqueue("ticks", batch(8, 10))
+        engine.drain()
+        assert engine.dequeue("pairs")["c"].to_pylist() == [2, 2, 2]
+        assert engine.stats()["outputs"]["pairs"]["out"] == 3
+        engine.modify(remove=["pairs"], add={"pairs": counts})
+        assert engine.stats()["outputs"]["pairs"]["out"] == 0

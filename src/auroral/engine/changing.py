@@ -71,8 +71,8 @@ class Changing:
             return True
         with self._loop.failing():
             self._queries.apply(wanted, lambda: nullcontext(settled), renew=not structural)
+            outputs.forget(remove)  # before others read under the same names
             if structural:
                 self._loop.works = rebuild(self._loop.works, settled)
             self._loop.works.outputs.close_gone()
-            self._loop.works.outputs.forget(remove)
         return True

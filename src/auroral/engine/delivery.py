@@ -136,7 +136,7 @@ class Outputs:
 
     def forget(self, removed: Collection[str]) -> None:
         """Drop what is remembered of who read queries that are no more, and how much."""
-        gone = {*removed} - {*self._sources}
+        gone = {n for n in removed if self._sources.get(n, n).partition("#")[0] == n}
         if not gone:
             return
 
