@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -133,3 +134,23 @@ def test_what_is_unread_of_a_query_in_anothers_place_stays_when_boxes_change(
         assert engine.stats()["outputs"]["pairs"]["out"] == 3
         engine.modify(remove=["pairs"], add={"pairs": counts})
         assert engine.stats()["outputs"]["pairs"]["out"] == 0
+
+
+def test_a_join_keeps_its_tuples_when_others_read_through_boxes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Then tasks do not read the log themselves any more; state stays in the buckets it has."""
+    sparkless.no_spark(monkeypatch)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    net = ticks()
+    net.box("filter", "low", input="ticks", where="n < 1000")
+    net.query("near", "SELECT t.n FROM ticks [ROWS 9] AS t, news [ROWS 9] AS w WHERE t.sym = w.sym")
+    low = "SELECT t.n FROM low [ROWS 9] AS t, news [ROWS 9] AS w WHERE t.sym = w.sym"
+    with sparkless.make_engine(net) as engine:
+        engine.enqueue("news", [{"sym": sym} for sym in "ABC"])
+        engine.drain()
+        for start, change in enumerate([{}, {"add": {"below": low}}, {"remove": ["below"]}, {}]):
+            engine.modify(**change)  # type: ignore[arg-type]
+            engine.enqueue("ticks", batch(3 * start, 3 * start + 3))
+            engine.drain()
+            assert sorted(numbers(engine.dequeue("near"))) == [3 * start + n for n in range(3)]

@@ -65,7 +65,7 @@ class Changing:
         if settled is None:
             if structural or outputs.reads(remove):
                 return False
-            with self._loop.failing():
+            with self._loop.failing(), self._queries.lock:  # nobody reads in between
                 self._queries.apply(wanted, self._ingest.at_moment)
                 outputs.forget(remove)
             return True

@@ -30,10 +30,10 @@ NEXT = "next_query"
 """Under which the manifest keeps the next id: none is ever given twice."""
 UNBOXED = "unboxed"
 """Under which it keeps the queries whose boxes are no more, until what they left is dropped."""
+SETTLED = "settled"
+"""Under which it keeps the moment before which everything was done when boxes changed last."""
 FAILED = "failed"
 """Under which it keeps the queries whose boxes failed, and why."""
-APART = "apart"
-"""Under which it keeps whether the boxes of each query run by themselves, since one failed."""
 
 
 def eddy_name(arcs: Sequence[str]) -> str:
@@ -55,7 +55,6 @@ class Queries:
         """Queries that no eddy can run: they are boxes of their own."""
         self.failed: dict[str, str] = json.loads(store.manifest.meta(FAILED) or "{}")
         """Those of them that do nothing more, and why."""
-        self.apart = store.manifest.meta(APART) is not None
         self._rows: dict[str, QueryRow] = {}
         self._versions: dict[str, list[Version]] = {}
         self.tally = Tally(store)
@@ -131,16 +130,11 @@ class Queries:
         name = box.partition("#")[0]
         return name if name in self.boxed else ""
 
-    def fail(self, name: str, why: str) -> None:
-        """Let a query do nothing more; what it has given stays."""
+    def fail(self, culprits: Mapping[str, str]) -> None:
+        """Let queries do nothing more, and remember why; what they have given stays."""
         with self.lock:
-            self.failed[name] = why
+            self.failed |= culprits
             self._store.commit(Change(meta={FAILED: json.dumps(self.failed)}))
-
-    def part(self) -> None:
-        """Let the boxes of each query run by themselves, from now on."""
-        self.apart = True
-        self._store.commit(Change(meta={APART: "yes"}))
 
     # ── after a restart ──
 
@@ -264,11 +258,17 @@ class Queries:
             self.book.add(wanted.entries)
             files = {entry.name: self._write_values(entry) for entry in wanted.entries}
             with at() as moment:
-                self._commit(wanted, files, moment)
+                self._commit(wanted, files, moment, {} if renew else {SETTLED: str(moment)})
                 if renew:
                     self._begin(wanted, moment)
 
-    def _commit(self, wanted: Modification, files: Mapping[str, str | None], moment: int) -> None:
+    def _commit(
+        self,
+        wanted: Modification,
+        files: Mapping[str, str | None],
+        moment: int,
+        more: Mapping[str, str],
+    ) -> None:
         rows = []
         for entry in wanted.entries:
             entry.since = moment
@@ -284,7 +284,7 @@ class Queries:
         }
         logs = {entry.log for entry in wanted.entries if entry.kept}
         heads = {(log, HELD): moment for log in logs if not self._store.has_cursor(log, HELD)}
-        meta = {NEXT: str(self._next), UNBOXED: json.dumps(wanted.unboxed)}
+        meta = {**more, NEXT: str(self._next), UNBOXED: json.dumps(wanted.unboxed)}
         failed = {n: why for n, why in self.failed.items() if n not in wanted.unboxed}
         if failed != self.failed:
             meta[FAILED] = json.dumps(failed)

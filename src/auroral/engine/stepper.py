@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -62,8 +63,8 @@ class Stepper:
         self._folded: int = store.manifest.progress().get(PLANE, 0)
         self.durations_s: deque[float] = deque(maxlen=_RECENT)
         self.steps = 0
-        self.running: Superbox | None = None
-        """Whose step it is, or failed."""
+        self._running: Train | None = None
+        """Of the step under way, or the one that failed."""
         # Recorded and not committed: run again on the same moments, after a crash or a failure.
         self._unfinished = {box: (i, last) for i, box, _, last in store.manifest.open_steps()}
 
@@ -89,17 +90,43 @@ class Stepper:
             if step is None:
                 step = self._store.record_step(superbox.name, train.first, train.last)
                 self._unfinished[superbox.name] = (step, train.last)
-            self.running = superbox
+            self._running = train
             self._run(train, step)
-            self.running = None
+            self._running = None
             del self._unfinished[superbox.name]
             self.durations_s.append(time.perf_counter() - started)
             self.steps += 1
         return ran
 
+    def culprits(self, owner: Callable[[str], str]) -> dict[str, str]:
+        """The queries whose boxes fail on the train that has failed, each by itself, and why.
+
+        None if the train fails without any query, or if all goes well now: then it was not them.
+        """
+        assert self._running is not None
+        train, superbox = self._running, self._running.superbox
+        found: dict[str, str] = {}
+        for name in dict.fromkeys(map(owner, superbox.boxes)):
+            if superbox.stateful and owner(superbox.stateful) != name:
+                continue  # what runs before a box that remembers serves nobody else
+            alone = superbox.having({b for b in superbox.boxes if owner(b) in ("", name)})
+            try:
+                self._attempt(replace(train, superbox=replace(alone, name=f"{superbox.name}?")))
+            except RunError as error:
+                found[name] = str(error)
+        return {} if "" in found else found
+
+    def _attempt(self, train: Train) -> None:
+        """Run a train and forget what came of it."""
+        files = train_files(self._store, train, self._cuts)
+        if train.superbox.stateful:
+            self._stateful[train.superbox.stateful].step(train, files)
+        elif train.superbox.boxes:
+            self._runner.run(train.superbox, files, through_driver=True)
+
     def done_before(self) -> int:
         """Every superbox has processed all moments before this one."""
-        heads = [self.head(superbox) for superbox in self._superboxes]
+        heads = [self._head(superbox) for superbox in self._superboxes]
         return min(heads, default=self._store.next_moment)
 
     def emitted_before(self, arc: str, complete: int | None = None) -> int:
@@ -107,7 +134,7 @@ class Stepper:
         superbox = self._writers.get(arc) or self._eddy_of(arc)
         if superbox is None:
             return self._store.next_moment if complete is None else complete
-        head = self.head(superbox)
+        head = self._head(superbox)
         pending = self._stateful[superbox.stateful].pending if superbox.stateful else None
         late = arc != superbox.stateful
         return head if pending is None or late else min(head, pending)
@@ -121,20 +148,19 @@ class Stepper:
         """Whether no box still holds back what it has to emit."""
         return all(box.pending is None for box in self._stateful.values())
 
-    def head(self, superbox: Superbox) -> int:
-        """The first moment that a superbox has not processed."""
+    def _head(self, superbox: Superbox) -> int:
         heads = [self._store.head(source, superbox.name) for source in superbox.sources]
         return min(heads, default=0)
 
     def _next(self, superbox: Superbox, complete: int, upto: int | None) -> Train | None:
         known = [self.emitted_before(source, complete) for source in superbox.sources]
         box = self._stateful.get(superbox.stateful or "")
-        boundary = box.boundary(self.head(superbox)) if box is not None else None
+        boundary = box.boundary(self._head(superbox)) if box is not None else None
         if boundary is not None:
             known.append(boundary)
         train = next_train(self._store, superbox, min(known), self._train, upto)
         if train is None and box is not None and box.pending is not None:
-            head = self.head(superbox)
+            head = self._head(superbox)
             return Train(superbox, head, head, dict.fromkeys(superbox.sources, ()))
         return train
 
@@ -146,7 +172,7 @@ class Stepper:
         else:
             change, letters = self._plain(train, files)
         self._store.fault("computed")
-        others = [self.head(box) for box in self._superboxes if box is not superbox]
+        others = [self._head(box) for box in self._superboxes if box is not superbox]
         done = min([train.last, *others])
         change.heads = {(source, superbox.name): train.last for source in superbox.sources}
         change.heads |= {(log, PLANE): done for log in self._plane.logs()}

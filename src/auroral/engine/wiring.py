@@ -54,12 +54,13 @@ def all_superboxes(
 ) -> tuple[Superbox, ...]:
     """Fused boxes, and one empty superbox per stream that feeds none: its log moves on too.
 
-    Queries that failed have none.
+    The boxes of queries that failed are left out, of what would be fused without that: what
+    others read, and where they are, stays as it was.
     """
     eddies = [name for name, box in checked.network.boxes.items() if isinstance(box, Eddy)]
-    arcs = [arc for arc in outputs.values() if queries.owner(arc) not in queries.failed]
-    owner = queries.owner if queries.apart else lambda _box: ""
-    fused = superboxes(checked, [*arcs, *eddies], owner)
+    fused = superboxes(checked, [*outputs.values(), *eddies])
+    left = {box for box in checked.network.boxes if queries.owner(box) not in queries.failed}
+    fused = tuple(superbox.having(left) for superbox in fused)
     read = {source for superbox in fused for source in superbox.sources}
     alone = [name for name in checked.network.streams if name not in read]
     return (*fused, *(Superbox(name, (name,), (), ()) for name in alone))

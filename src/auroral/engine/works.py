@@ -12,7 +12,7 @@ from auroral.engine.assembly import running, stateful_boxes
 from auroral.engine.dead import DeadLetters
 from auroral.engine.delivery import Outputs
 from auroral.engine.plane import ProgressPlane
-from auroral.engine.queries import Queries
+from auroral.engine.queries import SETTLED, Queries
 from auroral.engine.stateful import StatefulBox
 from auroral.engine.stepper import Stepper, slots_directory
 from auroral.engine.wiring import all_superboxes, forget_boxes, output_arcs, register_consumers
@@ -72,7 +72,11 @@ def build(
     moment: int,
     ended: int | None,
 ) -> Works:
-    """Put a network together; boxes that are new begin at a moment."""
+    """Put a network together; boxes that are new begin at a moment.
+
+    After a crash in the middle of that, where boxes changed last.
+    """
+    moment = max(moment, int(store.manifest.meta(SETTLED) or 0))
     forget_boxes(store)
     arcs = output_arcs(checked, settings.bound)
     superboxes = all_superboxes(checked, arcs, queries)
@@ -122,24 +126,13 @@ def rebuild(before: Works, moment: int) -> Works:
 
 
 def without_failed(before: Works, error: RunError) -> Works:
-    """The same network without the query whose step failed; an error if it was no query's.
-
-    If others run in the same step, all go on apart, and it fails again by itself.
-    """
-    superbox = before.stepper.running
+    """The same network without the queries whose boxes failed; an error if none did by itself."""
     queries = before.made_from[2]
-    if superbox is None or error.code != "SPARK_FAILED":
+    culprits = before.stepper.culprits(queries.owner) if error.code == "SPARK_FAILED" else {}
+    if not culprits:
         raise error
-    owners = {queries.owner(box) for box in superbox.boxes}
-    if superbox.stateful:  # what runs with it serves nobody else
-        owners = {queries.owner(superbox.stateful)}
-    if owners == {""}:
-        raise error
-    if len(owners) == 1:
-        queries.fail(owners.pop(), str(error))
-    else:
-        queries.part()
-    return _again(before, queries.flows(), before.stepper.head(superbox))
+    queries.fail(culprits)
+    return _again(before, queries.flows(), 0)
 
 
 def _again(before: Works, eddies: Sequence[tuple[str, ...]], moment: int) -> Works:

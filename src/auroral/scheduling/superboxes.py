@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from auroral.boxes import Map
 from auroral.network.check import CheckedNetwork
@@ -24,18 +24,21 @@ class Superbox:
     terminals: tuple[str, ...]
     stateful: str | None = None
 
+    def having(self, some: Collection[str]) -> Superbox:
+        """The same with some of its boxes only; it reads what it read, and keeps its name."""
+        boxes = tuple(box for box in self.boxes if box in some)
+        if self.stateful is not None and self.stateful not in boxes:
+            return replace(self, boxes=(), terminals=(), stateful=None)
+        terminals = tuple(arc for arc in self.terminals if arc.partition(".")[0] in some)
+        return replace(self, boxes=boxes, terminals=terminals)
 
-def superboxes(
-    checked: CheckedNetwork,
-    wanted: Iterable[str],
-    owner: Callable[[str], str] = lambda _box: "",
-) -> tuple[Superbox, ...]:
+
+def superboxes(checked: CheckedNetwork, wanted: Iterable[str]) -> tuple[Superbox, ...]:
     """Fuse the boxes that lead to the `wanted` arcs, in flow order; others are left out.
 
     Order-agnostic boxes that are connected or share a source run together, so that each log is
     scanned once. A stateful box runs with the boxes before it if they serve nobody else;
-    otherwise what it reads is written to a log. Boxes of different owners run apart, so that
-    one can fail without the other.
+    otherwise what it reads is written to a log.
     """
     boxes = checked.network.boxes
     outputs = [arc for arc in dict.fromkeys(wanted) if checked.arcs[arc].producer in boxes]
@@ -46,9 +49,7 @@ def superboxes(
     taken = {box for held in own.values() for box in held}
     plain = [name for name in needed if name not in own and name not in taken]
     groups: list[tuple[tuple[str, ...], str | None]] = []
-    for group in _connected(checked, plain):
-        owners = dict.fromkeys(map(owner, group))
-        groups += [(tuple(b for b in group if owner(b) == each), None) for each in owners]
+    groups += [(tuple(group), None) for group in _connected(checked, plain)]
     groups += [((*held, name), name) for name, held in own.items()]
     crossing = {
         arc.name

@@ -109,7 +109,11 @@ def task(kernel: Kernel, layout: Layout, path: str) -> Task:
         if job is not None:
             rows = pa.Table.from_batches(held).combine_chunks() if held else None
             inputs = [_carried(rows, layout, port) for port in range(len(layout.inputs))]
-            yield from _run(kernel, layout, job, inputs, range(layout.buckets))
+            if layout.whole:
+                buckets = [0] if job.shared_out else range(layout.buckets)
+                yield from _run_whole(kernel, layout, job, inputs, buckets)
+            else:
+                yield from _run(kernel, layout, job, inputs, range(layout.buckets))
 
     return run
 
