@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from auroral.eddy.book import Book, connected
+from auroral.eddy.book import Book
 from auroral.eddy.entry import NEVER, Entry, log_of
 from auroral.eddy.families import family_of
 from auroral.eddy.version import Version
@@ -32,6 +32,8 @@ UNBOXED = "unboxed"
 """Under which it keeps the queries whose boxes are no more, until what they left is dropped."""
 SETTLED = "settled"
 """Under which it keeps the moment before which everything was done when boxes changed last."""
+FLOWS = "flows"
+"""Under which it keeps the arcs of each eddy: who reads what changes only when all is settled."""
 FAILED = "failed"
 """Under which it keeps the queries whose boxes failed, and why."""
 
@@ -161,7 +163,7 @@ class Queries:
             gone = gone_of(rows, self._store.manifest.gone())
             held = [self._restored(row) for row in rows]
             entries = [entry for entry in held if entry is not None]
-            flows = connected(entry.arcs for entry in entries)
+            flows = [tuple(arcs) for arcs in json.loads(self._store.manifest.meta(FLOWS) or "[]")]
             self._versions = {eddy_name(arcs): [] for arcs in flows}
             moments = {moment for entry in entries for moment in (entry.since, entry.until)}
             moments.update(moment for members in gone.values() for moment in members.values())
@@ -258,7 +260,8 @@ class Queries:
             self.book.add(wanted.entries)
             files = {entry.name: self._write_values(entry) for entry in wanted.entries}
             with at() as moment:
-                self._commit(wanted, files, moment, {} if renew else {SETTLED: str(moment)})
+                settled = {SETTLED: str(moment), FLOWS: json.dumps(self.book.flows())}
+                self._commit(wanted, files, moment, {} if renew else settled)
                 if renew:
                     self._begin(wanted, moment)
 
