@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,3 +156,19 @@ def test_a_join_keeps_its_tuples_when_others_read_through_boxes(
             engine.enqueue("ticks", batch(3 * start, 3 * start + 3))
             engine.drain()
             assert sorted(numbers(engine.dequeue("near"))) == [3 * start + n for n in range(3)]
+
+
+def test_a_query_that_comes_back_does_not_cut_what_another_wrote_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    file = tmp_path / "found.jsonl"
+    with sparkless.make_engine(ticks(), state=tmp_path / "state") as engine:
+        for name, start in (("one", 0), ("other", 10), ("one", 20)):
+            engine.modify(add={name: "SELECT n FROM ticks"})
+            engine.bind_sink(name, au.JsonlSink(file))
+            engine.enqueue("ticks", batch(start, start + (5 if start == 0 else 3)))
+            engine.drain()
+            engine.modify(remove=[name])
+    found = [json.loads(line)["n"] for line in file.read_text().splitlines()]
+    assert found == [20, 21, 22], "each begins the file anew"

@@ -78,6 +78,8 @@ class Outputs:
             )
         sink.open(None if saved is None else saved["at"])
         if saved is None:
+            if hasattr(sink, "path"):  # what others wrote there is no more
+                self._store.forget_sinks(target)
             self._begin(self._view(output), consumer(output))
         self._sinks[output] = sink
 

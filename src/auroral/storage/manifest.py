@@ -217,6 +217,9 @@ class Manifest:
     def remove_counters(self, keys: Sequence[tuple[str, str]]) -> None:
         self._db.executemany("DELETE FROM counter WHERE entity = ? AND name = ?", keys)
 
+    def remove_sinks(self, target: str) -> None:
+        self._db.execute("DELETE FROM sink WHERE json_extract(position, '$.to') = ?", (target,))
+
     def add_step(self, superbox: str, first: int, last: int) -> int:
         cursor = self._db.execute(
             "INSERT INTO step (superbox, first, last) VALUES (?, ?, ?)", (superbox, first, last)

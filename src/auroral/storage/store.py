@@ -332,6 +332,11 @@ class Store:
             for log in {log for log, _ in cursors}:
                 self._retire(log)
 
+    def forget_sinks(self, target: str) -> None:
+        """Drop the positions that sinks of queries which went have had in a file."""
+        with self.lock, self.manifest.transaction():
+            self.manifest.remove_sinks(target)
+
     def names(self) -> tuple[list[str], list[tuple[str, str]]]:
         """The logs that hold something, and every (log, consumer)."""
         with self.lock:
