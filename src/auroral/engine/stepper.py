@@ -111,7 +111,8 @@ class Stepper:
                 continue  # what runs before a box that remembers serves nobody else
             alone = superbox.having({b for b in superbox.boxes if owner(b) in ("", name)})
             try:
-                self._attempt(replace(train, superbox=replace(alone, name=f"{superbox.name}?")))
+                first = next(box for box in superbox.boxes if owner(box) == name)
+                self._attempt(replace(train, superbox=replace(alone, name=first)))
             except RunError as error:
                 found[name] = str(error)
         return {} if "" in found else found

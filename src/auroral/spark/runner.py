@@ -102,7 +102,7 @@ class Runner:
         if not self._reuse or not fits or None in counts.values():
             paths = {s: [str(file.path) for file in files] for s, files in train.items()}
             return _Compiled(self.compile(superbox, paths), None)
-        key = (superbox.name, tuple(counts.items()))
+        key = (superbox.boxes, tuple(counts.items()))
         if key in self._plans:
             self._plans.move_to_end(key)
             return self._plans[key]
