@@ -177,31 +177,3 @@ def test_what_comes_when_the_engine_ends_is_told_so(
             thread.join(_LONG_S)
         assert "NOT_STARTED" in str(raised[0])
         assert engine._loop.failure is None
-
-
-def test_nothing_is_remembered_of_who_read_a_query_that_went(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sparkless.no_spark(monkeypatch)
-    net = _network()
-    rules = [{"rule": n, "p": n} for n in range(3)]
-    net.family("rules", "SELECT n FROM ticks WHERE n > :p", rules, key="rule")
-    net.query("results", "SELECT n FROM ticks")  # named as the reader that keeps what is unread
-    with sparkless.make_engine(net) as engine:
-
-        def read(*names: str) -> None:
-            engine.enqueue("ticks", batch(0, 10))
-            engine.drain()
-            for name in names:
-                assert engine.dequeue(name).num_rows
-
-        read("all", "results", "rules[1]", "rules")
-        before, counters = engine._store.names()[1], len(engine._store.counters)
-        engine.modify(remove=["all", "results", "rules"])
-        text = "SELECT n FROM ticks WHERE n > 3"
-        engine.modify(add={"all": text, "results": text, "rules": au.Family(text, rules, "rule")})
-        engine.bind_sink("all", lambda _delivery: None)
-        read("results", "rules[1]", "rules")
-        assert len(engine._store.names()[1]) <= len(before)
-        assert len(engine._store.counters) <= counters
-        assert engine.stats()["outputs"]["all"]["out"] == 6

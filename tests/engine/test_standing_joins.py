@@ -124,6 +124,23 @@ def test_a_family_of_aggregates(make_engine: MakeEngine) -> None:
         assert len(found) > 5
 
 
+def test_what_is_in_no_window_is_counted_by_reason(make_engine: MakeEngine, tmp_path: Path) -> None:
+    net = au.Network("market")
+    net.stream("ticks", "n bigint, sym string, price double", progress=au.Ordered("n"))
+    net.query("all", "SELECT count(*) AS c FROM ticks [RANGE 10, SLIDE 10, WA n]")
+    net.query("some", "SELECT count(*) AS c FROM ticks [RANGE 5, SLIDE 10, WA n]")
+    rows = [{"n": n, "sym": "A", "price": 1.0} for n in (1, 7, 30, None, 2, 31, 8)]
+    found = {"all": {"late": 2, "null": 1}, "some": {"late": 1, "null": 1, "outside": 2}}
+    for _ in range(2):  # the second time from the state directory
+        with make_engine(net, state=tmp_path) as engine:
+            if engine.stats()["streams"]["ticks"]["in"] == 0:
+                engine.enqueue("ticks", rows)
+                engine.drain()
+            stats = engine.stats()
+            assert {name: query["late"] for name, query in stats["queries"].items()} == found
+            assert stats["late"] == 5
+
+
 CHANGES: dict[int, dict[str, Any]] = {
     1: {"add": {"second": "SELECT n FROM ticks WHERE price > 4"}},
     2: {"add": {"alerts": au.Family(ALERTS, RULES, "rule")}, "remove": ["first"]},

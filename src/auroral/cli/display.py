@@ -103,10 +103,12 @@ def summary(
             lines.append(f"  query {name}: {query['matches']:,} matches{why}")
         if query.get("stopped"):
             lines.append(f"  query {name}: stopped, it failed ({query['error']})")
-    for name, box in stats["boxes"].items():
-        if any(box.get("late", {}).values()):
-            reasons = ", ".join(f"{reason} {n:,}" for reason, n in box["late"].items())
-            lines.append(f"  box {name}: {sum(box['late'].values()):,} in no result ({reasons})")
+    for kind, counted in (("query", stats["queries"]), ("box", stats["boxes"])):
+        for name, one in counted.items():
+            if any(one.get("late", {}).values()):
+                reasons = ", ".join(f"{reason} {n:,}" for reason, n in one["late"].items())
+                left = f"{sum(one['late'].values()):,} in no result ({reasons})"
+                lines.append(f"  {kind} {name}: {left}")
     if stats["dead"]:
         failed = {n: b["dead"] for n, b in stats["boxes"].items() if b["dead"]}
         extra = "".join(f"; box {n} failed on {count:,}" for n, count in failed.items())

@@ -282,9 +282,9 @@ class _Step:
         assert isinstance(mark, LowWater)
         made = step_panes(group, table, lineage, state, mark, self._context)
         self._emitted.state |= {names[key]: changed for key, changed in made.state.items()}
-        for by_query in made.late.values():
+        for reason, by_query in made.late.items():
             for query, tuples in by_query.items():
-                self._report.late[query] = self._report.late.get(query, 0) + tuples
+                self._report.leave(query, reason, tuples)
         self._report.held[f"panes {group.name}"] = made.held
         if made.results.num_rows:
             lineage = self._decide(group.name, made.results, made.lineage)

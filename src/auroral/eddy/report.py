@@ -23,7 +23,8 @@ class Report:
 
     matches: list[Counts] = field(default_factory=list)
     errors: dict[int, tuple[int, str]] = field(default_factory=dict)
-    late: dict[int, int] = field(default_factory=dict)
+    late: dict[tuple[int, str], int] = field(default_factory=dict)
+    """Tuples in no window of an aggregate, by query and reason."""
     visits: dict[str, dict[str, Visit]] = field(default_factory=dict)
     tuples: dict[str, int] = field(default_factory=dict)
     arrived: dict[str, int] = field(default_factory=dict)
@@ -40,6 +41,10 @@ class Report:
         before = self.errors.get(query, (0, reason))
         self.errors[query] = (before[0] + tuples, before[1])
 
+    def leave(self, query: int, reason: str, tuples: int) -> None:
+        """Tuples that an aggregate did not count."""
+        self.late[query, reason] = self.late.get((query, reason), 0) + tuples
+
     def visit(self, arc: str, tuples: int, visits: Mapping[str, Visit]) -> None:
         self.tuples[arc] = self.tuples.get(arc, 0) + tuples
         known = self.visits.setdefault(arc, {})
@@ -51,7 +56,7 @@ class Report:
         return {
             "matches": [[_text(half) for half in packed(counts)] for counts in self.matches],
             "errors": [[query, *error] for query, error in self.errors.items()],
-            "late": list(self.late.items()),
+            "late": [[*whose, tuples] for whose, tuples in self.late.items()],
             "visits": {
                 arc: {n: [v.routed, v.returned, v.seconds] for n, v in visits.items()}
                 for arc, visits in self.visits.items()
@@ -72,8 +77,8 @@ class Report:
             self.count(unpacked(base64.b64decode(ids), base64.b64decode(counts)))
         for query, tuples, reason in document["errors"]:
             self.fail(query, tuples, reason)
-        for query, tuples in document["late"]:
-            self.late[query] = self.late.get(query, 0) + tuples
+        for query, reason, tuples in document["late"]:
+            self.leave(query, reason, tuples)
         for arc, visits in document["visits"].items():
             self.visit(arc, 0, {name: Visit(*visit) for name, visit in visits.items()})
         for arc, tuples in document["tuples"].items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -162,7 +163,7 @@ class Catalogue:
                     "shared": True,
                     "matches": int(self._tally.matches(ids).sum()),
                     "errors": sum(self._tally.failed[n] for n in failed),
-                    "late": sum(self._tally.late[n] for n in late),
+                    "late": _summed([self._tally.late[n] for n in late]),
                 }
                 if failed:
                     found[name]["error"] = self._tally.errors(failed[-1])[1]
@@ -234,6 +235,14 @@ class Catalogue:
 
 def _has(chunks: Sequence[Entry], query: int) -> bool:
     return any(entry.first <= query < entry.first + entry.count for entry in chunks)
+
+
+def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Counts by reason as one."""
+    total: Counter[str] = Counter()
+    for by_reason in counts:
+        total.update(by_reason)
+    return dict(sorted(total.items()))
 
 
 def _live(entry: Entry) -> Any:

@@ -101,6 +101,12 @@ class Queries:
         with self.lock:
             return set(self.book.logs())
 
+    def tables(self) -> set[str]:
+        """The panes and SteMs that queries need, now or before what waits is through."""
+        with self.lock:
+            versions = [version for held in self._versions.values() for version in held]
+            return {table for version in versions for table in version.tables()}
+
     def learn(self, eddy: str, samples: Mapping[str, Mapping[str, pa.Array]]) -> None:
         """Take samples of values; small sets of predicates are compiled anew for them."""
         with self.lock:

@@ -8,6 +8,7 @@ from typing import Any
 
 from auroral.engine.eddy import EddyBox
 from auroral.engine.queries import EDDY, Queries
+from auroral.engine.stateful import LATE
 from auroral.engine.works import Works
 from auroral.errors import UsageError, closest, known
 from auroral.network.check import CheckedNetwork
@@ -58,12 +59,15 @@ def statistics(works: Works, store: Store, queries: Queries, *, wall: bool) -> d
     }
     recent = list(works.stepper.durations_s)
     steps = sum(value for (entity, _), value in counts.items() if entity == "steps")
+    registered = queries.catalogue.statistics()
+    late = sum(value for (_, name), value in counts.items() if name == "late")
+    late += sum(query.get("late", {}).get(why, 0) for query in registered.values() for why in LATE)
     return {
         "streams": streams,
         "arcs": arcs,
         "boxes": boxes,
         "outputs": shown,
-        "queries": queries.catalogue.statistics(),
+        "queries": registered,
         "eddies": {
             name.removeprefix(EDDY): box.statistics()
             for name, box in stateful.items()
@@ -74,7 +78,7 @@ def statistics(works: Works, store: Store, queries: Queries, *, wall: bool) -> d
             "median_s": round(st.median(recent), 6) if recent else None,
             "last_s": round(recent[-1], 6) if recent else None,
         },
-        "late": sum(value for (_, name), value in counts.items() if name == "late"),
+        "late": late,
         "dead": sum(value for (_, name), value in counts.items() if name == "dead"),
         "moments": store.next_moment,
     }

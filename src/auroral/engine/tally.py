@@ -10,7 +10,7 @@ from auroral.eddy.report import Report, packed, unpacked
 from auroral.storage import Change, Store
 
 _FOLD_EVERY = 64
-_ERRORS, _LATE = "query errors", "query late"
+_QUERY, _ERRORS = "query ", "errors"
 
 
 class Tally:
@@ -20,17 +20,18 @@ class Tally:
         self._matches = np.zeros(0, np.int64)
         self._errors: dict[int, int] = {}
         self._reasons: dict[int, str] = {}
-        self.late: dict[int, int] = {}
+        self.late: dict[int, dict[str, int]] = {}
+        """By query and reason, how many tuples were in no window of it."""
         self._entered: list[Counts] = []
         self._kept = 0
         for ids, counts in store.manifest.tallies():
             self._add(unpacked(ids, counts))
             self._kept += 1
         for (entity, query), value in store.counters.items():
-            if entity == _ERRORS:
+            if entity == _QUERY + _ERRORS:
                 self._errors[int(query)] = value
-            elif entity == _LATE:
-                self.late[int(query)] = value
+            elif entity.startswith(_QUERY):
+                self.late.setdefault(int(query), {})[entity.removeprefix(_QUERY)] = value
 
     def enter(self, change: Change, report: Report) -> None:
         """Put what a step counted into what it changes; it holds once that is committed."""
@@ -41,8 +42,8 @@ class Tally:
             change.tally_instead = self._kept > _FOLD_EVERY
             change.tally = packed(self._all(counts) if change.tally_instead else counts)
             self._kept = 1 if change.tally_instead else self._kept
-        errors = {(_ERRORS, str(query)): n for query, (n, _) in report.errors.items()}
-        late = {(_LATE, str(query)): n for query, n in report.late.items()}
+        errors = {(_QUERY + _ERRORS, str(query)): n for query, (n, _) in report.errors.items()}
+        late = {(_QUERY + reason, str(query)): n for (query, reason), n in report.late.items()}
         change.counts = {**change.counts, **errors, **late}
         self._reported = report
 
@@ -53,8 +54,9 @@ class Tally:
         for query, (tuples, reason) in self._reported.errors.items():
             self._errors[query] = self._errors.get(query, 0) + tuples
             self._reasons[query] = reason
-        for query, tuples in self._reported.late.items():
-            self.late[query] = self.late.get(query, 0) + tuples
+        for (query, reason), tuples in self._reported.late.items():
+            held = self.late.setdefault(query, {})
+            held[reason] = held.get(reason, 0) + tuples
         self._entered = []
 
     def matches(self, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

@@ -119,8 +119,19 @@ def forget_boxes(store: Store) -> None:
             gone,
             [key for key in cursors if key[0].startswith(prefixes)],
             [name for name in kept if name.partition(" of ")[2].startswith(prefixes)],
+            [key for key in store.counters if key[0].startswith(prefixes)],
         )
         store.commit(Change(meta={UNBOXED: "[]"}))
+
+
+def forget_eddies(store: Store, queries: Queries) -> None:
+    """Drop the panes and SteMs of queries that went with a change of boxes, or before a restart."""
+    logs, _ = store.names()
+    state = {log: log.removeprefix(EDDY).rpartition("/")[0] for log in logs if log.startswith(EDDY)}
+    wanted = queries.tables()
+    gone = [log for log, table in state.items() if table not in wanted]
+    if gone:
+        store.forget(gone, [])
 
 
 def declared_sinks(

@@ -15,7 +15,13 @@ from auroral.engine.plane import ProgressPlane
 from auroral.engine.queries import SETTLED, Queries
 from auroral.engine.stateful import StatefulBox
 from auroral.engine.stepper import Stepper, slots_directory
-from auroral.engine.wiring import all_superboxes, forget_boxes, output_arcs, register_consumers
+from auroral.engine.wiring import (
+    all_superboxes,
+    forget_boxes,
+    forget_eddies,
+    output_arcs,
+    register_consumers,
+)
 from auroral.errors import RunError
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
@@ -78,6 +84,7 @@ def build(
     """
     moment = max(moment, int(store.manifest.meta(SETTLED) or 0))
     forget_boxes(store)
+    forget_eddies(store, queries)
     arcs = output_arcs(checked, settings.bound)
     superboxes = all_superboxes(checked, arcs, queries)
     boxes = {box for superbox in superboxes for box in superbox.boxes}
