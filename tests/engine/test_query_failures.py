@@ -154,3 +154,15 @@ def test_boxes_that_ran_together_go_on_apart(
         assert numbers(engine.dequeue("also")) == list(range(0, 10, 2))
         assert numbers(engine.dequeue("lows")) == list(range(10))
         assert numbers(engine.dequeue("all")) == list(range(10))
+
+
+def test_after_an_error_of_any_kind_nothing_more_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+    with suppress(RunError), sparkless.make_engine(_network()) as engine:
+        engine.enqueue("ticks", batch(0, 4))
+        with monkeypatch.context() as patch:
+            patch.setattr("auroral.engine.eddy.EddyBox.step", lambda *_: int("nothing"))
+            with pytest.raises(ValueError, match="nothing"):
+                engine.drain()
+        with pytest.raises(RunError, match="INTERNAL: ValueError"):
+            engine.drain()

@@ -123,11 +123,8 @@ class Loop:
         """
         if self.failure:
             raise self.failure
-        try:
+        with self.failing():
             return self._round(until)
-        except AuroralError as error:
-            self.failure = error
-            raise
 
     def _round(self, until: int | None) -> bool:
         with self.busy, self._working():
