@@ -58,3 +58,12 @@ def test_it_pays_for_many_selective_queries() -> None:
     assert not pays(fractions[:100], 100).any()
     assert may_pay(5000)
     assert not may_pay(100)
+
+
+def test_without_a_sample_bounds_tell_how_narrow_ranges_are() -> None:
+    low = np.arange(0.0, 1000.0)
+    for width, expected in ((0.5, 0.001), (100.0, 0.1), (-1.0, 0.0)):
+        bounds = [constants_of(pa.array(c), ">", "float").keys for c in (low, low + width)]
+        found = Sample(None, "float").between(*bounds)
+        assert float(np.median(found)) == pytest.approx(expected, abs=0.001)
+        assert (found > 0).all()

@@ -41,7 +41,7 @@ class Compiled:
     part: Part
     selections: tuple[Selection, ...]
     informed: bool
-    """Whether there were statistics when it was made."""
+    """Whether there were statistics of all it asks for when it was made."""
 
     @cached_property
     def queries(self) -> int:
@@ -100,17 +100,26 @@ class Parts:
         """Take samples of values; True if predicates were compiled anew for them.
 
         That is done for the first samples, and now and then as values drift, unless it would
-        hold up trains.
+        hold up trains more than it can save: a bit costs every tuple something, what is filed
+        under an access predicate does not.
         """
         self.statistics = Statistics({**self.statistics.samples, **samples})
         self._learnt += 1
         size = sum(part.queries for part in self._parts)
-        uninformed = not all(part.informed for part in self._parts)
         due = self._learnt % _OFTEN == 0 and size <= _CHEAP // 10
-        if not size or not (due or (uninformed and size <= _CHEAP)):
+        uninformed = any(not part.informed and self._knows(part.part) for part in self._parts)
+        worth = size <= _CHEAP or self.split()[0] > _CHEAP
+        if not size or not (due or (uninformed and worth)):
             return False
         self._rebuild()
         return True
+
+    def knows(self, operators: Iterable[Operator]) -> bool:
+        """Whether there are statistics of all attributes that can be sampled."""
+        return all(each.costly or each.name in self.statistics.samples for each in operators)
+
+    def _knows(self, part: Part) -> bool:
+        return self.knows(operators([part]))
 
     @property
     def fields(self) -> set[str]:
@@ -161,8 +170,7 @@ class Parts:
         path = self._directory / f"{self._name}.{self._number}"
         with disk_errors(path):
             path.write_bytes(pickle.dumps(part, protocol=5))
-        informed = bool(self.statistics.samples)
-        self._parts.append(Compiled(str(path), part, tuple(live), informed))
+        self._parts.append(Compiled(str(path), part, tuple(live), self._knows(part)))
 
     def _live(self, selection: Selection) -> Selection:
         """A selection without the queries that are gone; they need not be remembered then."""

@@ -24,7 +24,7 @@ from auroral.spark.worker import Job
 from auroral.storage import Store
 
 _SAMPLE_EVERY = 16
-"""Values are sampled in the first steps and then in one of so many."""
+"""Values are sampled in the first steps and then in one of so many, or as queries need it."""
 
 
 class EddyBox(StatefulBox):
@@ -99,6 +99,10 @@ class EddyBox(StatefulBox):
         }
         self._steps += 1
         sampled = self._steps <= 2 or self._steps % _SAMPLE_EVERY == 0
+        sampled = sampled or any(
+            files.get(arc) and not self._queries.knows(arc, snapshot.operators)
+            for arc, snapshot in version.filters.items()
+        )
         home = str(self._store.directory)
         return Turn(version, orders, dict(self._seen), marks, home, sampled)
 

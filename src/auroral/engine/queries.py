@@ -13,6 +13,7 @@ import pyarrow as pa
 from auroral.eddy.book import Book
 from auroral.eddy.entry import NEVER, Entry, log_of
 from auroral.eddy.families import family_of
+from auroral.eddy.routes.routing import Operator
 from auroral.eddy.version import Version
 from auroral.engine.catalogue import Catalogue
 from auroral.engine.modification import Modification, ModificationReader
@@ -106,6 +107,11 @@ class Queries:
         with self.lock:
             versions = [version for held in self._versions.values() for version in held]
             return {table for version in versions for table in version.tables()}
+
+    def knows(self, arc: str, operators: Sequence[Operator]) -> bool:
+        """Whether values of everything that an arc's filters ask for were sampled."""
+        with self.lock:
+            return self.book.parts(arc).knows(operators)
 
     def learn(self, eddy: str, samples: Mapping[str, Mapping[str, pa.Array]]) -> None:
         """Take samples of values; small sets of predicates are compiled anew for them."""

@@ -33,6 +33,7 @@ class Sample:
 
     def __init__(self, values: pa.Array | None, scale: Scale):
         self._domain: Domain | None = None
+        self._ordered = scale != "bytes"
         if values is not None and len(values):
             keys = keys_of(values, scale)
             self._size = len(keys)
@@ -64,7 +65,9 @@ class Sample:
         """For each query the fraction that lies between its bounds; never quite none."""
         size = len(low if low is not None else high)  # type: ignore[arg-type]
         if self._domain is None:
-            return np.full(size, _RANGE if low is None or high is None else _RANGE / 2)
+            if low is None or high is None:
+                return np.full(size, _RANGE)
+            return _apart(low, high) if self._ordered else np.full(size, _RANGE / 2)
         domain = self._domain
         first = np.zeros(size, np.intp) if low is None else domain.regions_of(low)
         last = np.full(size, domain.null)
@@ -87,6 +90,14 @@ class Sample:
         sums = np.concatenate([[0.0], np.cumsum(self._equal(constants.keys))])
         found = sums[constants.offsets[1:]] - sums[constants.offsets[:-1]]
         return np.asarray(np.minimum(found, 1.0), np.float64)
+
+
+def _apart(low: Keys, high: Keys) -> Fractions:
+    """For each range the fraction of all bounds that it holds: many that hold few are narrow."""
+    bounds = np.sort(np.concatenate([low.data, high.data]))
+    below = np.searchsorted(bounds, low.data, "left")
+    held = np.searchsorted(bounds, high.data, "right") - below
+    return np.asarray(np.maximum(held, 0.5) / (len(bounds) + 1), np.float64)
 
 
 def variety(keys: Keys) -> int:
