@@ -185,6 +185,22 @@ def test_mistake(marked: str, code: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("predicate", "type"),
+    [
+        ("a = 'abc'", "int"),
+        ("a > 1 AND NOT (a <> 'x')", "int"),
+        ("at < '2024-02-30'", "timestamp"),
+        ("a BETWEEN '1' AND 'y'", "int"),
+    ],
+)
+def test_text_that_is_no_value_of_the_type_is_a_mistake(predicate: str, type: str) -> None:
+    read("SELECT a FROM S WHERE a = '5'")  # what looks alike is read in a shorter way
+    with pytest.raises(NetworkError, match=f"expected a value of type {type}, found '") as raised:
+        read(f"SELECT a FROM S WHERE {predicate}")
+    assert raised.value.code == "TYPE_MISMATCH"
+
+
+@pytest.mark.parametrize(
     ("sql", "reason"),
     [
         ("SELECT count(*) FROM S [RANGE 5, WA ts]", "aggregates"),

@@ -78,8 +78,8 @@ _ops = _of("= <> < <= > >= <=>")
 _number_fields = _of("ty i j l f d dec")
 _numbers = _of(
     "0 1 2 -1 2.5 2.50 2.505 -0.5 0.1 128 -129 3000000000 2L 1e2 2.5D 0.1D 0.1f 3e9 1BD 9999.991"
-    " 99999 2*5 1/3 -(2) 'NaN' '2' 'x' null cast('Infinity'as(double)) 9223372036854775807"
-    " 99999999999999999999999999999"
+    " 99999 2*5 1/3 -(2) cast('NaN'as(double)) '2' null cast('Infinity'as(double))"
+    " 9223372036854775807 99999999999999999999999999999"
 ).map(lambda text: text.replace("as(double)", " as double"))
 _strings = _of("'a' 'abc' '' '2' 'x_y' null 'ünï' lower('ABC') 2 2.5")
 _moments = st.sampled_from(
@@ -90,7 +90,6 @@ _moments = st.sampled_from(
         "timestamp '2024-02-29 00:00:00'",
         "date '2024-02-28' + interval 1 day",
         "'2024'",
-        "'nonsense'",
         "null",
     ]
 )

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from auroral.continuous.template import Op
+from auroral.errors import NetworkError
 from auroral.network.types import Type
 from auroral.sql import times
 from auroral.sql.casts import can_cast, converter, nullable
@@ -240,7 +241,20 @@ def _caster(source: Type, to: Type) -> Callable[[Any], Any]:
     """The cast of a value that may be NULL."""
     if source == to:
         return lambda value: value
-    return nullable(converter(source, to))
+    convert = nullable(converter(source, to))
+    return _understood(convert, to) if source.name == "string" else convert
+
+
+def _understood(convert: Callable[[Any], Any], to: Type) -> Callable[[Any], Any]:
+    """Refuse text that nothing of the type can ever be equal to: somebody mistyped it."""
+
+    def understand(text: Any) -> Any:
+        value = convert(text)
+        if value is None and text is not None:
+            raise NetworkError("TYPE_MISMATCH", f"expected a value of type {to}, found {text!r}")
+        return value
+
+    return understand
 
 
 def _found(source: Type, to: Type) -> Callable[[Any], tuple[Any, ...] | None]:
