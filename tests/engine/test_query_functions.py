@@ -11,6 +11,7 @@ import pyarrow.csv
 import pytest
 
 import auroral as au
+from auroral.errors import NetworkError, StateError
 from tests.conformance import sparkless
 
 from .market import ALERTS, RULES, alerts, batch, numbers, ticks
@@ -71,3 +72,45 @@ def test_timestamps_are_near_by_intervals(monkeypatch: pytest.MonkeyPatch) -> No
         engine.enqueue("T", [(9, start)])
         engine.drain()
         assert sorted(engine.dequeue("near")["id"].to_pylist()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [("root(price, n)", "2 arguments: too many"), ("root()", "0 arguments: missing a required")],
+)
+def test_a_function_is_called_with_what_it_takes(
+    monkeypatch: pytest.MonkeyPatch, call: str, found: str
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    net.function("root", _root, returns="double")
+    with sparkless.make_engine(net) as engine:
+        for sql in (f"SELECT {call} AS r FROM ticks", f"SELECT n FROM ticks WHERE {call} > 1"):
+            with pytest.raises(NetworkError, match=f"WRONG_ARITY: query q.*root .* {found}"):
+                engine.modify(add={"q": sql})
+
+
+def test_functions_of_the_program_itself_go_with_a_state_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sparkless.no_spark(monkeypatch)
+
+    def is_odd(values: Any) -> Any:
+        return pc.equal(pc.bit_wise_and(values, 1), 1)
+
+    net = ticks()
+    net.function("odd", is_odd, returns="boolean")
+    net.query("odds", "SELECT n FROM ticks WHERE odd(n)")
+    for k in range(2):
+        with sparkless.make_engine(net, state=tmp_path) as engine:
+            engine.enqueue("ticks", batch(4 * k, 4 * k + 4))
+            engine.drain()
+            assert numbers(engine.dequeue("odds")) == [4 * k + 1, 4 * k + 3]
+    other = ticks()
+    other.function("odd", _root, returns="boolean")
+    other.query("odds", "SELECT n FROM ticks WHERE odd(n)")
+    with (
+        pytest.raises(StateError, match="STATE_OF_OTHER_NETWORK"),
+        sparkless.make_engine(other, state=tmp_path),
+    ):
+        pass

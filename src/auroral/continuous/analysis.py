@@ -25,7 +25,7 @@ from auroral.sql.query_from import Source, arc_name
 from auroral.sql.query_names import Resolved, Side, conjuncts, substituted
 from auroral.sql.query_text import Piece
 from auroral.sql.refusals import refuse
-from auroral.sql.syntax import Call, Literal, Name, Node
+from auroral.sql.syntax import Call, Literal, Name, Node, walk
 from auroral.sql.typed import OnlySparkError, Typed
 
 Functions = Mapping[str, PythonFunction | Type]
@@ -57,6 +57,14 @@ class Surroundings:
             name.lower(): made.returns if isinstance(made, PythonFunction) else made
             for name, made in self.functions.items()
         }
+
+    def require_callable(self, tree: Node) -> None:
+        """Refuse calls of functions with more or fewer arguments than they take."""
+        by_name = {name.lower(): made for name, made in self.functions.items()}
+        for call in (node for node in walk(tree) if isinstance(node, Call)):
+            made = by_name.get(call.name)
+            if isinstance(made, PythonFunction):
+                made.require(len(call.args))
 
 
 def constants_of(slots: Iterable[Slot]) -> tuple[Any, ...]:
@@ -195,6 +203,7 @@ class _Reading:
         assert resolved.meant is not None
         tree = substituted(resolved.meant, look)
         refuse(tree, self.names.schema)
+        self.around.require_callable(tree)
         try:
             typed = self.names.typed(tree)
         except OnlySparkError as only:

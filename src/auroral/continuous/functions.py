@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from auroral.errors import NetworkError
 from auroral.network.function import load_named
 from auroral.network.types import Type
 
@@ -21,6 +23,26 @@ class PythonFunction:
     name: str
     udf: Callable[..., Any]
     returns: Type
+    signature: inspect.Signature | None = None
+    """How it may be called, if that is known."""
+
+    def require(self, arguments: int) -> None:
+        """Refuse a call that could only fail."""
+        try:
+            if self.signature is not None:
+                self.signature.bind(*[None] * arguments)
+        except TypeError as error:
+            raise NetworkError(
+                "WRONG_ARITY", f"{self.name} is called with {arguments} arguments: {error}"
+            ) from None
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+    """How a function may be called; None if it does not tell."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from auroral.continuous.aggregate_reading import (
 )
 from auroral.continuous.compiler import Compiled, compile_query
 from auroral.continuous.families import ReadFamily
-from auroral.continuous.functions import Named, PythonFunction
+from auroral.continuous.functions import Named, PythonFunction, signature_of
 from auroral.continuous.progress import progressing
 from auroral.continuous.reading import NotShared, Reader, constants_table, family_constants
 from auroral.continuous.template import Template
@@ -221,5 +221,5 @@ def python_functions(network: Network) -> dict[str, PythonFunction]:
             raise network.locate(error, "functions", name) from None
         udf = declared.udf
         by_name = Named(udf, network.directory) if isinstance(udf, str) else loaded
-        found[name] = PythonFunction(name, by_name, returns)
+        found[name] = PythonFunction(name, by_name, returns, signature_of(loaded))
     return found

@@ -50,13 +50,7 @@ class Function(Declaration):
         if isinstance(udf, str):
             return udf
         module = getattr(udf, "__module__", "__main__")
-        if module == "__main__" or not hasattr(udf, "__qualname__") or "<" in self.label:
-            raise NetworkError(
-                "CANNOT_SAVE",
-                f"the function {self.label} cannot be named in a file",
-                hint="define it at the top of an importable module",
-            )
-        return f"{module}:{self.label}"
+        return f"{module}:{self.label if hasattr(udf, '__qualname__') else f'<{self.label}>'}"
 
     @property
     def label(self) -> str:
@@ -95,6 +89,20 @@ def _wrapped(declared: Any) -> Any:
 
 Computed = Annotated[StrictStr | Function, BeforeValidator(_wrapped)]
 """How a field is computed: an expression, `{udf: module:name}`, or in Python a callable."""
+
+
+def unimportable(document: Any) -> NetworkError | None:
+    """Why a part of a network cannot stand in a file: it has a function that no file can name."""
+    if not isinstance(document, dict):
+        return None
+    module, _, label = str(document.get("udf", "")).partition(":")
+    if module == "__main__" or "<" in label:
+        return NetworkError(
+            "CANNOT_SAVE",
+            f"the function {label} cannot be named in a file",
+            hint="define it at the top of an importable module",
+        )
+    return next(filter(None, map(unimportable, document.values())), None)
 
 
 def load_named(name: str, directory: Path | None = None) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ from auroral.network.declarations import (
 )
 from auroral.network.endpoints import require_reachable, unknown_arc
 from auroral.network.files import read_document, write_document
-from auroral.network.function import Function
+from auroral.network.function import Function, unimportable
 from auroral.network.plain import require_plain
 from auroral.network.positions import Positions
 from auroral.network.queries import Family, Query, Results
@@ -233,7 +233,12 @@ class Network:
 
     def save(self, path: str | Path) -> None:
         """Write the network file; `load` gives the same network back."""
-        write_document(self.document(), Path(path))
+        document = self.document()
+        for section in _NAMED:
+            for name, entry in document.get(section, {}).items():
+                if problem := unimportable(entry):
+                    raise self.locate(problem, section, name)
+        write_document(document, Path(path))
 
     def document(self) -> dict[str, Any]:
         """The plain data of the network file."""
