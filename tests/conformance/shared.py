@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -69,6 +69,12 @@ VALUES: dict[str, list[Any]] = {
     "s": [None, "", "a", "ab", "b", "é"],
     "b": [None, True, False],
 }
+BOXES: dict[str, Callable[[Network, str, str], Any]] = {
+    "M": lambda net, first, _: net.box("map", "M", input=first, keep="*"),
+    "F": lambda net, _, last: net.box("filter", "F", input=last, where="k > 0"),
+    "U": lambda net, first, last: net.box("union", "U", inputs=[first, last]),
+}
+"""By arc, the box that makes it of the first and the last stream."""
 
 
 @dataclass(frozen=True)
@@ -103,18 +109,17 @@ class Scenario:
     actions: list[Action]
     ends: bool
     routing: str
-    derived: bool = False
-    """Whether there are arcs that boxes make of the first and the last stream."""
+    derived: Sequence[str] = ()
+    """Arcs that boxes make of the first and the last stream."""
 
     def streams(self) -> Network:
         """The network without queries."""
         net = Network("shared")
         for name, progress in self.progress.items():
             net.stream(name, EVENT, progress=progress)
-        if self.derived:
-            first, *_, last = [*self.progress, *self.progress]
-            net.box("map", "M", input=first, keep="*")
-            net.box("filter", "F", input=last, where="k > 0")
+        first, *_, last = [*self.progress, *self.progress]
+        for arc in self.derived:
+            BOXES[arc](net, first, last)
         return net
 
     def network(self) -> Network:
@@ -132,10 +137,17 @@ class Maker:
     """Makes scenarios."""
 
     def __init__(
-        self, rng: Random, kinds: Mapping[str, float] | None = None, *, derived: bool = False
+        self,
+        rng: Random,
+        kinds: Mapping[str, float] | None = None,
+        *,
+        derived: Sequence[str] = (),
+        grouped: bool = False,
     ):
+        """Over arcs of `BOXES` besides streams; `grouped`: with progress by groups."""
         self._rng = rng
         self._derived = derived
+        self._grouped = grouped
         self._kinds = kinds or {
             "select": 6, "join": 3, "aggregate": 3, "boxed": 0.6, "family": 2, "count": 1,
         }  # fmt: skip
@@ -162,7 +174,11 @@ class Maker:
 
     def _declared(self) -> Progress | None:
         n, t = Ordered("n"), Ordered("t")
-        return self._rng.choice([n, n, Delayed("n", 2), t, Delayed("t", "2 s"), None])
+        made = self._rng.choice([n, n, Delayed("n", 2), t, Delayed("t", "2 s"), None])
+        if made is None or not self._grouped:
+            return made
+        by = self._rng.choice([(), ("k",), ("k",), ("s",), ("k", "s")])
+        return made.model_copy(update={"by": by})
 
     def _action(self) -> Action:
         rng = self._rng
@@ -269,7 +285,7 @@ class Maker:
         return Query(made.sql, results="count")
 
     def _stream(self) -> str:
-        return self._rng.choice([*self._progress, *(["M", "F"] if self._derived else [])])
+        return self._rng.choice([*self._progress, *self._derived])
 
     def _joined(self) -> tuple[str, list[str]]:
         """Two sources and how they meet."""

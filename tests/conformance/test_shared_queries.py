@@ -70,7 +70,7 @@ def test_queries_read_what_boxes_make(
 ) -> None:
     sparkless.no_spark(monkeypatch)
     rng = Random(seed)
-    scenario = Maker(rng, {"join": 4, "aggregate": 1, "select": 1}, derived=True).scenario(12)
+    scenario = Maker(rng, {"join": 4, "aggregate": 1, "select": 1}, derived=("M", "F")).scenario(12)
     set_out(monkeypatch, rng)
     Drive(sparkless.make_engine, scenario, manner(rng), rng).go(tmp_path)
 
@@ -197,7 +197,7 @@ def test_what_reads_one_log_through_boxes_goes_on_where_it_was(
         feed("A", 2),
     ]
     scenario = Scenario(
-        {"A": Ordered("n")}, FEW, actions, ends=False, routing="tickets", derived=True
+        {"A": Ordered("n")}, FEW, actions, ends=False, routing="tickets", derived=("M", "F")
     )
     for point in range(16, 46):
         way = Manner(8, frozenset((point,)), drains=0)

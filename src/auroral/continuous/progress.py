@@ -1,4 +1,4 @@
-"""Which fields of which arcs make progress, as far as declarations tell."""
+"""Which fields of which arcs make progress, and how, as far as declarations tell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from auroral.boxes import Number
 from auroral.network.box import LATE_PORTS
 from auroral.network.check import TypedArc
 from auroral.network.network import Network
-from auroral.progress.lowwater import LowWater
+from auroral.progress.lowwater import GroupedLowWater, LowWater
 from auroral.progress.propagation import ArcProgress
 
 
@@ -20,6 +20,31 @@ def progressing(
     for name, stream in network.streams.items():
         declared = stream.progress
         found[name] = {stream.schema_.field(declared.on).name: LowWater()} if declared else {}
+    return {arc: tuple(marks) for arc, marks in _carried(network, arcs, order, found).items()}
+
+
+def promised(
+    network: Network, arcs: Mapping[str, TypedArc], order: Sequence[str]
+) -> dict[str, ArcProgress]:
+    """The marks of each arc before anything has arrived: for all, by groups, or of pairs."""
+    found: dict[str, ArcProgress] = {}
+    for name, stream in network.streams.items():
+        declared, schema = stream.progress, stream.schema_
+        found[name] = {}
+        if declared is not None:
+            by = tuple(schema.field(field).name for field in declared.by)
+            on = schema.field(declared.on).name
+            found[name] = {on: GroupedLowWater(by, {}) if by else LowWater()}
+    return _carried(network, arcs, order, found)
+
+
+def _carried(
+    network: Network,
+    arcs: Mapping[str, TypedArc],
+    order: Sequence[str],
+    found: dict[str, ArcProgress],
+) -> dict[str, ArcProgress]:
+    """The marks of streams, and what boxes make of them."""
     tables = {name: table.schema_ for name, table in network.tables.items()}
     for name in order:
         box = network.boxes[name]
@@ -33,4 +58,4 @@ def progressing(
         for arc in arcs.values():
             if arc.producer == name:
                 found[arc.name] = {} if arc.port in LATE_PORTS else made
-    return {arc: tuple(marks) for arc, marks in found.items()}
+    return found

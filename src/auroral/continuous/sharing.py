@@ -10,6 +10,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from auroral.continuous.aggregate_reading import (
+    AggregateShape,
     ReadAggregate,
     read_aggregate_family,
     read_shared_aggregate,
@@ -17,7 +18,7 @@ from auroral.continuous.aggregate_reading import (
 from auroral.continuous.compiler import Compiled, compile_query
 from auroral.continuous.families import ReadFamily
 from auroral.continuous.functions import Named, PythonFunction, signature_of
-from auroral.continuous.progress import progressing
+from auroral.continuous.progress import progressing, promised
 from auroral.continuous.reading import NotShared, Reader, constants_table, family_constants
 from auroral.continuous.template import Template
 from auroral.errors import NetworkError
@@ -27,6 +28,8 @@ from auroral.network.network import Network
 from auroral.network.parameters import odd_value
 from auroral.network.queries import Family, Query, parameter_types
 from auroral.network.types import Schema
+from auroral.progress.lowwater import LowWater
+from auroral.progress.propagation import relied_on
 from auroral.sql.lexer import tokens
 
 
@@ -60,8 +63,7 @@ class QueryReader:
         self._families: dict[tuple[str, Schema], tuple[Template | ReadAggregate, ReadFamily]] = {}
         """Texts of families by the types of their parameters: rows come one by one."""
         self._in_order = network.engine.order == "enforce"
-        declared = (stream.progress for stream in network.streams.values())
-        self._grouped = any(progress is not None and progress.by for progress in declared)
+        self._promised = promised(network, arcs, order)
 
     def shared(self, name: str, query: Query) -> Shared:
         """A query for an eddy; NotShared if it needs boxes of its own."""
@@ -126,8 +128,6 @@ class QueryReader:
         try:
             read = self._reader.read(query.sql)
         except NotShared:
-            if self._grouped:
-                raise
             self._require_no_function(query.sql)
             found = read_shared_aggregate(
                 query.sql,
@@ -136,10 +136,15 @@ class QueryReader:
                 scope=self._scope,
                 streams=self._network.streams,
             )
+            self._require_one_mark(found.shape)
             return Shared(found, _rows(found.constants_table(), 1))
-        if read.template.bands and self._grouped:
-            raise NotShared("progress is declared by groups")
         return Shared(read.template, _rows(constants_table(read.template, [read.constants]), 1))
+
+    def _require_one_mark(self, shape: AggregateShape) -> None:
+        """Panes close for all groups together; boxes can close each by a mark of its own."""
+        mark = relied_on(self._promised[shape.arc], shape.on, shape.by)
+        if not isinstance(mark, LowWater):
+            raise NotShared(f"progress of {shape.arc} on {shape.on} differs from group to group")
 
     def _family(self, query: Family) -> Shared:
         table = query.table(self._network.directory)
@@ -159,8 +164,6 @@ class QueryReader:
             family = self._reader.read_family(sql, types)
             found = family.template
         except NotShared:
-            if self._grouped:
-                raise
             self._require_no_function(sql)
             found, family = read_aggregate_family(
                 sql,
@@ -170,6 +173,7 @@ class QueryReader:
                 scope=self._scope,
                 streams=self._network.streams,
             )
+            self._require_one_mark(found.shape)
         for item in found.items:
             slots = item.attribute.slots
             if slots and item.attribute.text != f":{slots[0]}":

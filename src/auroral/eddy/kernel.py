@@ -31,7 +31,7 @@ from auroral.eddy.version import Version
 from auroral.kernels.grouping import buckets_of
 from auroral.kernels.kernel import Context, Emitted
 from auroral.network.types import HIDDEN
-from auroral.progress.lowwater import LowWater, Mark
+from auroral.progress.lowwater import LowWater
 from auroral.storage.segment import read_file
 
 Rows = npt.NDArray[np.int64]
@@ -47,7 +47,7 @@ class Turn:
     """By arc, for each chunk of its tuples, the order of the filters."""
     numbers: Mapping[str, int] = field(default_factory=dict)
     """How many tuples of an arc came before this step."""
-    marks: Mapping[tuple[str, str], Mark] = field(default_factory=dict)
+    marks: Mapping[tuple[str, str], LowWater] = field(default_factory=dict)
     """By arc and attribute."""
     home: str = ""
     """Where the state lies: what a process remembers of it is remembered under this name."""
@@ -279,7 +279,6 @@ class _Step:
             table, lineage = table.take(pa.array(mine)), lineage.take(mine)
         shape = group.shape
         mark = self._turn.marks.get((shape.arc, shape.on), LowWater())
-        assert isinstance(mark, LowWater)
         made = step_panes(group, table, lineage, state, mark, self._context)
         self._emitted.state |= {names[key]: changed for key, changed in made.state.items()}
         for reason, by_query in made.late.items():

@@ -18,6 +18,7 @@ from auroral.engine.train import Train
 from auroral.kernels.kernel import Context
 from auroral.network.box import Box
 from auroral.progress.lowwater import moved_since
+from auroral.progress.propagation import least
 from auroral.spark.stateful_runner import StatefulRunner
 from auroral.spark.train_file import TrainFile
 from auroral.spark.worker import Job
@@ -93,7 +94,7 @@ class EddyBox(StatefulBox):
             orders[name] = router.orders(max(1, -(-rows // CHUNK)))
         since, until = train.first - 1, train.last
         marks = {
-            key: mark.since(since).until(until)
+            key: least(mark).since(since).until(until)
             for key, mark in self._plane.inputs_of(self.name).items()
             if not version.stateless
         }

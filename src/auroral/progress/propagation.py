@@ -153,6 +153,8 @@ def least(mark: Mark) -> LowWater:
     """What holds of every group, known or not."""
     if isinstance(mark, LowWater):
         return mark
+    if mark.others == LowWater():
+        return LowWater()  # whatever the many groups that are known promise
     return minimum([*mark.groups.values(), mark.others])
 
 
