@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from threading import current_thread, main_thread
 from typing import Any
 
 import pyarrow as pa
@@ -342,7 +343,9 @@ class Outputs:
             return sink.write(self._delivery(output, table, view))
         except AuroralError as error:
             raise error.at(f"output {output}") from error
-        except Exception as error:
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
+                raise  # somebody does not want to wait
             reason = f"{type(error).__name__}: {error}"
             raise RunError("SINK_FAILED", reason, where=f"output {output}") from error
 

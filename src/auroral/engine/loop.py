@@ -179,8 +179,7 @@ class Loop:
         try:
             yield
         except Exception as error:
-            internal = RunError("INTERNAL", f"{type(error).__name__}: {error}")
-            self.failure = error if isinstance(error, AuroralError) else internal
+            self.failure = _told(error)
             self.wake()
             raise
 
@@ -188,8 +187,10 @@ class Loop:
 
     def _guarded(self, target: object) -> None:
         assert callable(target)
-        with contextlib.suppress(Exception), self.failing():
+        try:
             target()
+        except BaseException as error:  # whoever waits would wait for ever
+            self.failure = _told(error)
         self.wake()
 
     def _run(self) -> None:
@@ -235,3 +236,9 @@ class Loop:
             return False
         self._ticked = now
         return True
+
+
+def _told(error: BaseException) -> AuroralError:
+    if isinstance(error, AuroralError):
+        return error
+    return RunError("INTERNAL", f"{type(error).__name__}: {error}")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from auroral.boxes.map import Map
 from auroral.network.function import Function
 from auroral.network.types import Schema
-from auroral.reference.operator import FunctionFailedError, Row
+from auroral.reference.operator import RAISED, FunctionFailedError, Row
 from auroral.sql.expression import evaluator
 
 
@@ -55,7 +55,7 @@ def _caller(how: Function, schema: Schema, directory: Path | None) -> Callable[[
             if len(found) != 1:
                 raise ValueError(f"expected 1 values, the function returned {len(found)}")
             return found.cast(returns).to_pylist(maps_as_pydicts="strict")[0]
-        except Exception as error:
+        except RAISED as error:
             raise FunctionFailedError(f"{type(error).__name__}: {error}"[:500]) from error
 
     return call

@@ -90,5 +90,9 @@ class TupleByTuple:
         return 0
 
 
+RAISED = (Exception, SystemExit, GeneratorExit)
+"""What is a function's failure; the interrupt of a person who waits is none."""
+
+
 class FunctionFailedError(Exception):
     """A Python function raised: the tuple is a dead letter, the others go on."""

@@ -15,7 +15,14 @@ from auroral.boxes.order import TUPLE_NUMBER
 from auroral.network.function import Function
 from auroral.network.types import Schema, Type
 from auroral.reference.marks import Group, value_of
-from auroral.reference.operator import Emission, Failed, FunctionFailedError, Row, Tuple
+from auroral.reference.operator import (
+    RAISED,
+    Emission,
+    Failed,
+    FunctionFailedError,
+    Row,
+    Tuple,
+)
 from auroral.sql.aggregates import aggregate_evaluator
 
 Computation = Callable[[Sequence[Tuple]], Row]
@@ -105,7 +112,7 @@ def _folded(
                 new = function.incr(state, *(row[name] for name in names))
                 state = state if new is None else new
             return _fitted(function.final(state), returns)
-        except Exception as error:
+        except RAISED as error:
             raise FunctionFailedError(f"{type(error).__name__}: {error}"[:500]) from error
 
     return call

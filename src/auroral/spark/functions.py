@@ -80,7 +80,7 @@ def applied(
     if count:
         try:
             values = _called(function, returns, chosen, count)
-        except Exception:
+        except BaseException:  # sys.exit() would end the worker, and with it the step
             values, errors = _one_by_one(function, returns, chosen, count)
     if count < len(belongs):
         positions = _positions(belongs)
@@ -116,7 +116,7 @@ def _one_by_one(
         try:
             values.append(_called(function, returns, [c.slice(row, 1) for c in columns], 1))
             errors.append(None)
-        except Exception as error:
+        except BaseException as error:
             values.append(pa.nulls(1, returns))
             errors.append(f"{type(error).__name__}: {error}"[:500])
     return pa.concat_arrays(values), pa.array(errors, pa.string())

@@ -25,14 +25,14 @@ class Failures:
         self.mask: Bools | None = None
         self.reason: str | None = None
 
-    def add(self, at: Indices, error: Exception) -> None:
+    def add(self, at: Indices, error: BaseException) -> None:
         if self.mask is None:
             self.mask = np.zeros(self.rows, bool)
         self.mask[at] = True
         self.reason = self.reason or described(error)
 
 
-def described(error: Exception) -> str:
+def described(error: BaseException) -> str:
     """An exception in one line."""
     lines = str(error).splitlines() or [""]
     return f"{type(error).__name__}: {lines[0]}" if lines[0] else type(error).__name__
@@ -67,7 +67,7 @@ class Batch:
         own = at if self.at is None else self.at[at]
         return Batch(read, len(at), self.functions, self.failures, own)
 
-    def fail(self, row: int, error: Exception) -> None:
+    def fail(self, row: int, error: BaseException) -> None:
         """Say that a tuple cannot be computed."""
         at = row if self.at is None else self.at[row]
         self.failures.add(np.array([at]), error)

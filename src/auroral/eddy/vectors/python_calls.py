@@ -25,7 +25,7 @@ def call(returns: Type, name: str, args: Sequence[Computed]) -> Computed:
         arrays = [one(batch).spread(batch.rows).arrow() for one in runs]
         try:
             return from_arrow(_checked(udf, arrays, batch.rows, to), returns)
-        except Exception as error:
+        except BaseException as error:  # whatever it does, it does to its query alone
             if batch.rows == 1:
                 batch.fail(0, error)
                 return from_arrow(pa.nulls(1, to), returns)
@@ -39,7 +39,7 @@ def _one_by_one(batch: Batch, udf: Callable[..., Any], arrays: list[pa.Array], t
     for row in range(batch.rows):
         try:
             found.append(_checked(udf, [array.slice(row, 1) for array in arrays], 1, to))
-        except Exception as error:
+        except BaseException as error:
             batch.fail(row, error)
             found.append(pa.nulls(1, to))
     return pa.concat_arrays(found)

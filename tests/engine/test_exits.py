@@ -1,0 +1,156 @@
+"""Functions and sinks that call sys.exit(), or raise what else is no Exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import auroral as au
+from auroral.io.iterable import IterableSource
+from auroral.kernels.accumulator_functions import WindowFunction
+from auroral.kernels.accumulator_spec import CallSpec
+from auroral.spark.functions import applied
+from auroral.testing import run
+from tests.conformance import sparkless
+
+from .market import above, batch, numbers, ticks
+
+if TYPE_CHECKING:
+    from tests.conftest import MakeEngine
+
+RAISED = [SystemExit, KeyboardInterrupt, GeneratorExit]
+
+
+def leaving(raised: type[BaseException]) -> Callable[..., Any]:
+    """A function that gives what it got, and leaves at the number seven."""
+
+    @au.function("bigint")
+    def same(n: pa.Array) -> pa.Array:
+        if 7 in n.to_pylist():
+            raise raised("seven")
+        return n
+
+    return same
+
+
+@pytest.mark.parametrize("raised", RAISED)
+def test_a_predicate_that_exits_fails_its_query_on_that_tuple(
+    raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    net.function("same", leaving(raised), returns="bigint")
+    net.query("exits", "SELECT n FROM ticks WHERE same(n) >= 0")
+    net.query("dear", "SELECT n FROM ticks WHERE price > 10")
+    with sparkless.make_engine(net) as engine:
+        engine.enqueue("ticks", batch(0, 20))
+        engine.drain()
+        assert numbers(engine.dequeue("exits")) == [n for n in range(20) if n != 7]
+        assert numbers(engine.dequeue("dear")) == above(10, (0, 20))
+        assert engine.matches("exits")["errors"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("raised", RAISED)
+def test_what_a_box_calls_exits_for_one_tuple(raised: type[BaseException]) -> None:
+    belongs, values = pa.array([True] * 3), pa.array([6, 7, 8])
+    found = applied(leaving(raised), pa.int64(), belongs, (values,)).to_pylist()
+    assert [row["value"] for row in found] == [6, None, 8]
+    assert found[1]["error"] == f"{raised.__name__}: seven"
+
+
+class Last:
+    """The last value of a window, if that is not seven."""
+
+    def init(self) -> None:
+        return None
+
+    def incr(self, _state: Any, value: int) -> int:
+        return value
+
+    def final(self, state: Any) -> Any:
+        if state == 7:
+            raise SystemExit("seven")
+        return state
+
+
+def test_a_window_function_that_exits_fails_its_window() -> None:
+    function = WindowFunction(CallSpec("udf", (pa.int64(),), pa.int64(), function=Last))
+    windows = [pa.array([[{"a0": 6}], [{"a0": 7}]], function.types[0])]
+    values, failures = function.attempt(windows)
+    assert values.to_pylist() == [6, None]
+    assert failures == {1: "SystemExit: seven"}
+
+
+def test_the_test_interpreter_knows_such_functions() -> None:
+    net = au.Network("exits")
+    net.output("o", net.stream("s", "n bigint").map(name="m", b=leaving(SystemExit)))
+    found = run(net, {"s": [{"n": a} for a in (6, 7, 8)]})
+    assert [row["b"] for row in found["o"]] == [6, 8]
+
+
+@pytest.mark.spark
+def test_no_worker_ends(make_engine: MakeEngine) -> None:
+    net = au.Network("exits")
+    stream = net.stream("s", "n bigint")
+    net.output("o", stream.map(keep="*", name="m", b=leaving(SystemExit)))
+    net.function("same", leaving(SystemExit), returns="bigint")
+    net.query("q", "SELECT n FROM s WHERE same(n) >= 0")
+    with make_engine(net) as engine:
+        engine.enqueue("s", [{"n": a} for a in (6, 7, 8)])
+        engine.drain()
+        assert engine.dequeue("o")["b"].to_pylist() == [6, 8]
+        assert engine.dequeue("q")["n"].to_pylist() == [6, 8]
+        assert engine.stats()["boxes"]["m"]["dead"] == 1
+
+
+@pytest.mark.parametrize(
+    ("raised", "background"), [*((raised, True) for raised in RAISED), (SystemExit, False)]
+)
+def test_a_sink_that_exits_has_failed(
+    raised: type[BaseException], background: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    net.query("all", "SELECT n FROM ticks")
+
+    def leave(_delivery: Any) -> None:
+        raise raised("enough")
+
+    with sparkless.make_engine(net, background=background) as engine:
+        engine.bind_sink("all", leave)
+        engine.enqueue("ticks", batch(0, 3))
+        with pytest.raises(au.RunError, match=f"SINK_FAILED: output all: {raised.__name__}"):
+            engine.drain(timeout_s=60)
+
+
+def test_who_waits_can_interrupt_a_sink(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    net.query("all", "SELECT n FROM ticks")
+
+    def wait(_delivery: Any) -> None:
+        raise KeyboardInterrupt
+
+    with sparkless.make_engine(net) as engine:
+        engine.bind_sink("all", wait)
+        engine.enqueue("ticks", batch(0, 3))
+        with pytest.raises(KeyboardInterrupt):
+            engine.drain()
+
+
+def test_a_source_that_exits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+
+    def rows() -> Any:
+        yield from batch(0, 3)
+        raise SystemExit("enough")
+
+    session: Any = sparkless.NoSession()
+    engine = au.Engine(net, spark=session)
+    engine.bind_source(IterableSource("ticks", rows(), net.streams["ticks"].schema_))
+    with pytest.raises(au.RunError, match="SystemExit: enough"), engine:
+        engine.drain(timeout_s=60)
