@@ -116,6 +116,33 @@ def test_a_crash_while_a_query_fails_loses_nothing_of_others(
     assert point > 20
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_what_fails_while_spark_gets_ready_is_left_to_the_step(
+    again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If it fails again, its query stops; if it was bad luck, nobody has to know."""
+    sparkless.no_spark(monkeypatch)
+    net = _network(bad=COUNTS, fine=COUNTS)
+    warm: list[str] = []
+
+    def warm_up(runner: StatefulRunner) -> None:
+        warm.append(str(runner.superbox.stateful))
+        if warm[-1].startswith("bad"):
+            raise RunError("SPARK_FAILED", "cannot be planned", where=warm[-1])
+
+    monkeypatch.setattr(StatefulRunner, "warm_up", warm_up)
+    if again:
+        _fail(monkeypatch, StatefulRunner, "bad#1", "bad#2")
+    with sparkless.make_engine(net, background=True) as engine:
+        engine.enqueue("ticks", batch(0, 4))
+        engine.drain()
+        assert {name.partition("#")[0] for name in warm} == {"bad", "fine", "eddy@ticks"}
+        assert list(_told(engine)) == (["bad"] if again else [])
+        assert engine.dequeue("fine")["c"].to_pylist() == [2] * 2
+        assert engine.dequeue("bad")["c"].to_pylist() == ([] if again else [2] * 2)
+        assert numbers(engine.dequeue("all")) == list(range(4))
+
+
 def test_what_is_no_query_stops_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     sparkless.no_spark(monkeypatch)
     net = _network()

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,12 +70,16 @@ class Stepper:
         self._unfinished = {box: (i, last) for i, box, _, last in store.manifest.open_steps()}
 
     def warm_up(self) -> None:
-        """Let Spark get ready while nothing has arrived yet."""
+        """Let Spark get ready while nothing has arrived yet.
+
+        What fails here fails again in its step, which finds out whose fault it is.
+        """
         for superbox in self._superboxes:
-            if superbox.stateful:
-                self._stateful[superbox.stateful].warm_up()
-            else:
-                self._runner.warm_up(superbox)
+            with suppress(Exception):
+                if superbox.stateful:
+                    self._stateful[superbox.stateful].warm_up()
+                else:
+                    self._runner.warm_up(superbox)
 
     def step(self, complete: int) -> bool:
         """Run one step of every superbox that has something to do; False if none had."""
