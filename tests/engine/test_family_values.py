@@ -212,3 +212,21 @@ def test_in_a_csv_file_an_empty_field_is_null_and_nothing_else(tmp_path: Path) -
     found = au.Family(ALERTS, str(path), "rule").table().to_pylist()
     assert [row["sym"] for row in found] == ["NA", "null", None]
     assert [str(row["limit"]) for row in found] == ["5.0", "nan", "None"]
+
+
+@pytest.mark.parametrize("train", [1, None])
+def test_results_of_a_window_come_as_members_were_added(
+    train: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For each window and group, whatever the tuples of which members came first."""
+    sparkless.no_spark(monkeypatch)
+    net = au.Network("windows")
+    net.stream("s", "n int, k int, x int", progress=au.Ordered("n"))
+    values = [{"rule": rule, "p": p} for rule, p in enumerate((3, 1, 4, 0, 2))]
+    text = "SELECT k, count(*) AS c FROM s [RANGE 4, WA n] WHERE x >= :p GROUP BY k"
+    net.family("windows", text, values, key="rule")
+    with sparkless.make_engine(net, train=train) as engine:
+        engine.enqueue("s", [(n // 3, n % 2, n * 7 % 5) for n in range(24)])
+        engine.drain()
+        found = [(row["k"], row["rule"]) for row in engine.dequeue("windows").to_pylist()]
+        assert found == [(k, rule) for k in (0, 1) for rule in range(5)]

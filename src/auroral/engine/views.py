@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from auroral.continuous.aggregate_reading import ReadAggregate
 from auroral.continuous.template import Template
@@ -54,7 +55,7 @@ def family_view(chunks: Sequence[Entry], key: str) -> View:
     runs = runs_of(chunks)
 
     def rows(table: pa.Table) -> pa.Table:
-        parts = []
+        parts, asked = [], []
         offsets, ids = lineage_of(table).lists()
         for run in runs:
             own, members = run.of(ids)
@@ -62,9 +63,23 @@ def family_view(chunks: Sequence[Entry], key: str) -> View:
             part = _projected(run.read, run.constants, table, found, members, fields)
             at = len([n for n in HIDDEN if n in part.column_names])
             parts.append(part.add_column(at, schema.field(0), run.keys.take(pa.array(members))))
-        return pa.concat_tables(parts)
+            asked.append(ids[own])
+        made = pa.concat_tables(parts)
+        windows = isinstance(chunks[0].read, ReadAggregate)
+        return _by_member(made, np.concatenate(asked)) if windows else made
 
     return View(chunks[0].log, schema, min(entry.since for entry in chunks), rows)
+
+
+def _by_member(made: pa.Table, ids: Ids) -> pa.Table:
+    """Results of one window and group as their members were added.
+
+    Members for whom other tuples count have results of their own there, in an order that how the
+    tuples came decides.
+    """
+    keys = {name: made[name] for name in ("_seq", "_sub") if name in made.column_names}
+    order = [(name, "ascending") for name in (*keys, "id")]
+    return made.take(pc.sort_indices(pa.table({**keys, "id": ids}), sort_keys=order))
 
 
 def together_view(
