@@ -47,12 +47,17 @@ class Drive:
     """An engine and the model side by side; the model is fed once, however often it dies."""
 
     def __init__(
-        self, make_engine: MakeEngine, scenario: Scenario, manner: Manner, rng: Random
+        self,
+        make_engine: MakeEngine,
+        scenario: Scenario,
+        manner: Manner,
+        rng: Random,
+        model: Model | None = None,
     ) -> None:
         self._make_engine, self._scenario, self._manner = make_engine, scenario, manner
         self._rng = rng
         self._network = scenario.network()
-        self._model = Model(scenario)
+        self._model = model or Model(scenario)
         for name, query in scenario.queries.items():
             self._model.add(name, query)
         self._faults = Faults(manner.crashes)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
 from auroral import Delayed, EngineOptions, Family, Network, Ordered, Progress, Query
+
+from .derived import BOXES
 
 Row = dict[str, Any]
 EVENT = "u bigint, k int, x bigint, f double, s string, b boolean, t timestamp, n bigint"
@@ -69,12 +71,6 @@ VALUES: dict[str, list[Any]] = {
     "s": [None, "", "a", "ab", "b", "é"],
     "b": [None, True, False],
 }
-BOXES: dict[str, Callable[[Network, str, str], Any]] = {
-    "M": lambda net, first, _: net.box("map", "M", input=first, keep="*"),
-    "F": lambda net, _, last: net.box("filter", "F", input=last, where="k > 0"),
-    "U": lambda net, first, last: net.box("union", "U", inputs=[first, last]),
-}
-"""By arc, the box that makes it of the first and the last stream."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import auroral.spark.stateful_runner
+from auroral.boxes import Union
 from auroral.engine import Engine
 from auroral.network.network import Network
 from auroral.network.types import Field, Schema
@@ -121,7 +122,7 @@ def _batch(runner: StatefulRunner, port: int, tuples: Carried) -> pa.Table:
     columns: dict[str, pa.Array] = {
         "_seq": pa.array([h["_seq"] for h, _ in tuples], pa.int64()),
         "_ts": pa.array([h["_ts"] for h, _ in tuples], pa.int64()),
-        "_sub": pa.array([h.get("_sub") or b"" for h, _ in tuples], pa.binary()),
+        "_sub": pa.array([_sub(h) for h, _ in tuples], pa.binary()),
     }
     if len(physical.inputs) > 1:
         columns[PORT] = pa.array([port] * len(tuples), pa.int8())
@@ -182,6 +183,8 @@ def _through(checked: Any, boxes: Sequence[str], train: Files) -> dict[str, Carr
         operator = _operator(name, box, schemas, checked.network.directory)
         for port, arc in enumerate(box.sources()):
             for hidden, row in arcs.get(arc, ()):
+                if isinstance(box, Union):  # one moment may come on several ways
+                    hidden = {**hidden, "_sub": port.to_bytes(2, "big") + _sub(hidden)}
                 for emitted in operator.push(port, Tuple(row)):
                     assert isinstance(emitted, Emission)
                     if emitted.port is not None:
@@ -196,4 +199,8 @@ def _read(files: Sequence[TrainFile]) -> Carried:
         for row in pq.read_table(str(file.path)).to_pylist():
             hidden = {n: row.pop(n) for n in ("_seq", "_ts", "_sub") if n in row}
             found.append((hidden, row))
-    return sorted(found, key=lambda one: (one[0]["_seq"], one[0].get("_sub") or b""))
+    return sorted(found, key=lambda one: (one[0]["_seq"], _sub(one[0])))
+
+
+def _sub(hidden: Hidden) -> bytes:
+    return hidden.get("_sub") or b""
