@@ -163,6 +163,8 @@ MISTAKES = [
     ("SELECT S.a FROM S [RANGE 5, WA ts], ▸T [RANGE 5, WA at]", "TYPE_MISMATCH"),
     ("SELECT ▸ts FROM S, T WHERE S.ts = T.ts", "AMBIGUOUS_FIELD"),
     ("SELECT a AS n, ▸b AS N FROM S", "DUPLICATE_FIELD"),
+    ("SELECT a, ts, ▸a FROM S", "DUPLICATE_FIELD"),
+    ("SELECT *, ▸S.a FROM S", "DUPLICATE_FIELD"),
     ("SELECT a FROM S ▸LIMIT 3", "BAD_QUERY"),
     ("SELECT a FROM S WHERE a = ▸= 3", "SYNTAX_ERROR"),
     ("SELECT a FROM S WHERE ▸b LIKE 'x\\\\y'", "BAD_PATTERN"),

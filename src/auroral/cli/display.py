@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from auroral.engine.queries import EDDY
+
 _PLAIN_S = 2.0
 
 
@@ -108,7 +110,9 @@ def summary(
             if any(one.get("late", {}).values()):
                 reasons = ", ".join(f"{reason} {n:,}" for reason, n in one["late"].items())
                 left = f"{sum(one['late'].values()):,} in no result ({reasons})"
-                lines.append(f"  {kind} {name}: {left}")
+                joins = name.startswith(EDDY)
+                label = f"joins of {name.removeprefix(EDDY)}" if joins else f"{kind} {name}"
+                lines.append(f"  {label}: {left}")
     if stats["dead"]:
         failed = {n: b["dead"] for n, b in stats["boxes"].items() if b["dead"]}
         extra = "".join(f"; box {n} failed on {count:,}" for n, count in failed.items())

@@ -87,7 +87,9 @@ def _one(item: Item, flow: Flow, before: Sequence[Column]) -> Column:
     name = item.alias
     if name is None and field is not None:
         reference = resolved.references[0]
-        name = _free(reference.field, reference.side, flow, before)
+        name = reference.field
+        if not any(c.field == field and c.name.lower() == name.lower() for c in before):
+            name = _free(name, reference.side, flow, before)
     name = name or f"column_{len(before) + 1}"
     return Column(name, resolved.text, item.piece, field, resolved)
 
