@@ -14,9 +14,10 @@ import pyarrow as pa
 import pytest
 
 from auroral.errors import RunError, StateError
-from auroral.storage import Change, Fresh, Journal, Store
+from auroral.storage import HELD, Change, Fresh, Journal, Store
 from auroral.storage.compaction import FAN_IN, SMALL_ROWS, runs_to_merge
 from auroral.storage.segment import MAX_FILE_BYTES, Segment
+from tests.effort import operations
 
 
 @contextmanager
@@ -225,3 +226,28 @@ def test_the_journal_gives_back_whole_entries_only(tmp_path: Path) -> None:
         assert found[1][2].to_pydict()["a"] == [4, 6]
     journal.clear()
     assert list(journal.entries({"s": schema})) == []
+
+
+def test_a_reader_that_moves_on_does_not_look_at_others() -> None:
+    def effort(readers: int) -> int:
+        store = Store()
+        names = [f"reader {n}" for n in range(readers)]
+        fill(store, 1)
+        store.commit(Change(heads={("s", name): 1 for name in [HELD, *names]}))
+        made = operations(lambda: store.commit(Change(heads={("s", names[0]): 2})))
+        store.close()
+        return made
+
+    assert effort(500) == effort(5)
+
+
+def test_consumers_are_found_by_name(tmp_path: Path) -> None:
+    places = [("s", "a"), ("t", "a"), ("s", "a[1]"), ("s", "a[2]"), ("s", "ab"), ("s", "b[1]")]
+    with opened(tmp_path) as store:
+        store.commit(Change(heads=dict.fromkeys(places, 0)))
+    with opened(tmp_path) as store:
+        assert sorted(store.readers("a")) == sorted(places[:4])
+        assert store.readers("a[1]") == [("s", "a[1]")]
+        store.forget([], [("s", "a"), ("s", "a[1]"), ("s", "never")])
+        assert sorted(store.readers("a")) == [("s", "a[2]"), ("t", "a")]
+        assert sorted(store.names()[1]) == sorted([*places[1:2], *places[3:]])

@@ -78,15 +78,3 @@ class Change:
         manifest.add_gone(self.gone)
         if self.tally is not None:
             manifest.add_tally(*self.tally, instead=self.tally_instead)
-
-
-def difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """How a network differs from the one a state directory was made with, in words."""
-    if found.get("network") != wanted.get("network"):
-        return f"the network {found.get('network')}, not {wanted.get('network')}"
-    changed = []
-    for section in sorted({*found, *wanted} - {"network"}):
-        before, after = found.get(section, {}), wanted.get(section, {})
-        names = {*before, *after} if isinstance(before, dict) and isinstance(after, dict) else set()
-        changed += [f"{section}.{n}" for n in sorted(names) if before.get(n) != after.get(n)]
-    return f"another version of {found.get('network')}: {', '.join(changed)} differ"

@@ -8,7 +8,6 @@ is deleted.
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 import threading
@@ -23,10 +22,12 @@ import pyarrow as pa
 
 from auroral.errors import StateError
 from auroral.storage.cache import TableCache
-from auroral.storage.change import HELD, Change, Fresh, difference
+from auroral.storage.change import Change, Fresh
 from auroral.storage.compaction import merged, runs_to_merge
+from auroral.storage.cursors import Cursors
+from auroral.storage.identity import bind_network, require_format
 from auroral.storage.lock import DirectoryLock
-from auroral.storage.manifest import FORMAT, Manifest, QueryRow
+from auroral.storage.manifest import Manifest, QueryRow
 from auroral.storage.segment import (
     MAX_FILE_BYTES,
     Segment,
@@ -68,7 +69,7 @@ class Store:
         self.segments_directory = self.directory / "segments"
         try:
             self.manifest = Manifest(self.directory / "manifest.db")
-            self._require_format()
+            require_format(self.manifest, self.directory, buckets=cores)
             self._load()
         except BaseException:
             if self._owner:
@@ -91,29 +92,13 @@ class Store:
             (path / "segments").mkdir(exist_ok=True)
         return path
 
-    def _require_format(self) -> None:
-        found = self.manifest.meta("format")
-        if found is None:
-            with self.manifest.transaction():
-                self.manifest.set_meta("format", str(FORMAT))
-                self.manifest.set_meta("next_moment", "0")
-                self.manifest.set_meta("buckets", str(self._cores))
-        elif int(found) != FORMAT:
-            older = int(found) < FORMAT
-            raise StateError(
-                "STATE_TOO_OLD" if older else "STATE_TOO_NEW",
-                f"the state directory has format {found}, this version reads {FORMAT}",
-                where=str(self.directory),
-                hint="use the version that wrote it, or another directory",
-            )
-
     def _load(self) -> None:
         self._logs: dict[str, list[Segment]] = {}
         for segment in self.manifest.segments():
             self._logs.setdefault(segment.log, []).append(segment)
             if segment.file:
                 verify(self.path_of(segment), segment, deep=True)
-        self._cursors = self.manifest.cursors()
+        self._cursors = Cursors(self.manifest.cursors())
         self.counters = self.manifest.counters()
         self.next_moment = int(self.manifest.meta("next_moment") or 0)
         self.buckets = int(self.manifest.meta("buckets") or 1)
@@ -136,19 +121,7 @@ class Store:
 
     def bind_network(self, document: Mapping[str, Any]) -> None:
         """Make the directory this network's, or refuse another's."""
-        text = json.dumps(document, sort_keys=True)
-        found = self.manifest.meta("network")
-        if found is None:
-            with self.manifest.transaction():
-                self.manifest.set_meta("network", text)
-        elif found != text:
-            other = json.loads(found)
-            raise StateError(
-                "STATE_OF_OTHER_NETWORK",
-                f"the state directory belongs to {difference(other, document)}",
-                where=str(self.directory),
-                hint="use the network it was made with, or another directory",
-            )
+        bind_network(self.manifest, document, self.directory)
 
     # ── reading ──
 
@@ -162,15 +135,15 @@ class Store:
             return [s for s in self._logs.get(log, ()) if s.last >= since]
 
     def head(self, log: str, consumer: str) -> int:
-        return self._cursors.get((log, consumer), (0, 0))[0]
+        return self._cursors.head(log, consumer)
 
     def has_cursor(self, log: str, consumer: str) -> bool:
         return (log, consumer) in self._cursors
 
     def least_head(self, prefix: str) -> int | None:
         """The first moment that some consumer whose name begins so has not processed, if any."""
-        heads = [head for (_, name), (head, _) in self._cursors.items() if name.startswith(prefix)]
-        return min(heads, default=None)
+        places = [place for place in self._cursors if place[1].startswith(prefix)]
+        return min((self.head(*place) for place in places), default=None)
 
     def table(self, segment: Segment, columns: list[str] | None = None) -> pa.Table:
         """A segment's tuples, from memory if they were written just now."""
@@ -287,8 +260,8 @@ class Store:
         for segment in registered:
             log = self._logs.setdefault(segment.log, [])
             log.insert(bisect_left(log, segment.first, key=lambda s: s.first), segment)
-        for (log_name, consumer), head in change.heads.items():
-            self._cursors[log_name, consumer] = (head, head)
+        for place, head in change.heads.items():
+            self._cursors.set(place, head, head)
         for key, more in change.counts.items():
             self.counters[key] = self.counters.get(key, 0) + more
         if change.next_moment is not None:
@@ -323,7 +296,7 @@ class Store:
                 self.manifest.remove_progress(progress)
                 self.manifest.remove_counters(counters)
             for key in cursors:
-                self._cursors.pop(key, None)
+                self._cursors.drop(key)
             for key in counters:
                 self.counters.pop(key, None)
             for log in logs:
@@ -342,12 +315,21 @@ class Store:
         with self.lock:
             return [log for log, held in self._logs.items() if held], list(self._cursors)
 
+    def readers(self, consumer: str) -> list[tuple[str, str]]:
+        """Every (log, consumer) of a consumer and of its members, `name[…]`."""
+        with self.lock:
+            return self._cursors.named(consumer)
+
+    def held(self) -> set[str]:
+        """The logs that keep what one consumer says."""
+        with self.lock:
+            return self._cursors.held()
+
     # ── retention and compaction ──
 
     def _retire(self, log_name: str) -> None:
         """Delete what is before every tail."""
-        tails = {name: tail for (log, name), (_, tail) in self._cursors.items() if log == log_name}
-        oldest = tails.get(HELD, min(tails.values(), default=0))
+        oldest = self._cursors.oldest(log_name)
         old = [segment for segment in self._logs.get(log_name, ()) if segment.last < oldest]
         if old:
             self._replace(log_name, old, [])
