@@ -14,7 +14,7 @@ import numpy as np
 
 from auroral.continuous.aggregate_reading import ReadAggregate
 from auroral.continuous.template import Attribute, Item, Template
-from auroral.eddy.entry import SELECT, Entry, Ids, fields_of, group_name, log_of
+from auroral.eddy.entry import SELECT, Entry, Ids, fields_of, group_name
 from auroral.eddy.families import Families
 from auroral.eddy.filters.index import Selection
 from auroral.eddy.panes.step import AggregateGroup
@@ -41,6 +41,8 @@ class Book:
         """Queries by the first arc they read."""
         self._special: dict[str, Entry] = {}
         """Those of which more has to be known than their template."""
+        self.kept: dict[str, dict[str, Entry]] = {}
+        """Those whose results are kept, by log and name, in the order in which they came."""
 
     # ── changing ──
 
@@ -55,6 +57,8 @@ class Book:
                 self._alike[entry.read, entry.kept] += 1
             if _is_special(entry):
                 self._special[entry.name] = entry
+            if entry.kept:
+                self.kept.setdefault(entry.log, {})[entry.name] = entry
             for arc, selection in entry.selections():
                 fresh.setdefault(arc, []).append(selection)
         for arc, selections in fresh.items():
@@ -66,6 +70,10 @@ class Book:
             del self.entries[entry.name]
             self.families.remove(entry)
             self._special.pop(entry.name, None)
+            if entry.kept:
+                del self.kept[entry.log][entry.name]
+                if not self.kept[entry.log]:
+                    del self.kept[entry.log]
             self._sizes[entry.arcs[0]] -= len(entry.ids) - len(entry.gone)
             if isinstance(entry.read, Template):
                 self._alike[entry.read, entry.kept] -= 1
@@ -133,18 +141,6 @@ class Book:
             self._counted(arcs),
             sum(self._sizes[arc] for arc in arcs),
         )
-
-    def logs(self) -> dict[str, str]:
-        """The logs of results, and the first arc of the queries of each."""
-        found = {
-            log_of(t.sources[0].arc, kind_of(t)): t.sources[0].arc
-            for t, kept in self._alike
-            if kept
-        }
-        for entry in self._special.values():
-            if entry.kept:
-                found[entry.log] = entry.arcs[0]
-        return found
 
     def _fields(
         self, arcs: Collection[str], templates: Iterable[Template], aggregated: Iterable[Entry]

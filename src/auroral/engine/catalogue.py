@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class Catalogue:
             chunks = self.chunks(name)
             if not chunks:
                 found = member_of(name)
-                if not found or not self.chunks(found[0]):
+                if not found or self._book.families.get(found[0]) is None:
                     return None
                 entry, member = self.member(name)
                 self._require_kept(name, entry)
@@ -84,13 +85,23 @@ class Catalogue:
         """How the results of many queries look; and whether these are all that share a log."""
         with self._lock:
             chunks = self._those(name)
-            whole = len(chunks) == len(self.reading(chunks[0].log))
+            whole = len(chunks) == self.count(chunks[0].log)
             return together_view(chunks, self.names_of, taken), whole
 
-    def reading(self, log: str) -> list[Entry]:
-        """The entries whose results are in a log."""
+    def reading(self, log: str, after: int = 0) -> list[Entry]:
+        """The entries whose results are in a log; or those that came after one, by its id."""
         with self._lock:
-            return [e for e in self._book.entries.values() if e.kept and e.log == log]
+            newest_first = reversed(self._book.kept.get(log, {}).values())
+            return list(takewhile(lambda entry: entry.first > after, newest_first))
+
+    def count(self, log: str) -> int:
+        """How many entries have their results in a log."""
+        with self._lock:
+            return len(self._book.kept.get(log, ()))
+
+    def has(self, entry: Entry) -> bool:
+        """Whether an entry has not been removed."""
+        return self._book.entries.get(entry.name) is entry
 
     def _those(self, name: str | None) -> list[Entry]:
         self._require_shared(name)

@@ -9,9 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from auroral.eddy.entry import Entry
-from auroral.eddy.families import SMALL, family_of, texts
 from auroral.engine.queries import Queries
+from auroral.engine.readers import ALL, OUTPUT, Readers, consumer
 from auroral.engine.train import cut
 from auroral.engine.views import View
 from auroral.errors import AuroralError, RunError, StateError, UsageError, closest, known
@@ -24,9 +23,6 @@ from auroral.spark.plan import in_order
 from auroral.storage import HELD, Change, Segment, Store
 
 _MOST_WAITING = 64
-OUTPUT = "output "
-ALL = "every query"
-"""The reader that takes the results of all queries of a log together."""
 
 
 class Outputs:
@@ -50,9 +46,9 @@ class Outputs:
             for arc in arcs.values()
             if arc in checked.arcs
         }
-        self._asked = 0
         self._sinks: dict[str, Sink] = {}
         """Changed between rounds alone; whoever looks at other times looks at a copy."""
+        self._readers = Readers(store, queries.catalogue, self._sources, self._sinks)
         self._called: set[str] = set()
         """Those whose sinks are being called."""
         self._over = False
@@ -82,7 +78,9 @@ class Outputs:
             if hasattr(sink, "path"):  # what others wrote there is no more
                 self._store.forget_sinks(target)
             self._begin(self._view(output), consumer(output))
-        self._sinks[output] = sink
+        with self._queries.lock:
+            self._sinks[output] = sink
+            self._readers.look_again()
 
     @property
     def sinks(self) -> Mapping[str, Sink]:
@@ -160,6 +158,8 @@ class Outputs:
     def take_over(self, before: Outputs) -> None:
         """Go on with the sinks of outputs as they were before boxes came or went."""
         self._sinks, self._called = before._sinks, before._called
+        catalogue = self._queries.catalogue
+        self._readers = Readers(self._store, catalogue, self._sources, self._sinks)
         self.lag_s = before.lag_s
         before._over = True
 
@@ -205,30 +205,8 @@ class Outputs:
 
     def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
         """The results of many queries since the last call, each tuple once."""
-        view, of_all = self._queries.catalogue.together(name, self._taken_by)
+        view, of_all = self._queries.catalogue.together(name, self._readers.taken_by)
         return self._taken(name or "*", view, ALL if of_all else consumer(str(name)), limit)
-
-    def _taken_by(self, entry: Entry) -> int:
-        """The moment before which everybody who reads a query has taken everything.
-
-        Those are its sink and the outputs that read it, or else whoever dequeues it, or all its
-        members one by one; and in any case the sinks of members.
-        """
-        name = family_of(entry.name)
-
-        def head(reader: str) -> int:
-            return self._store.head(entry.log, consumer(reader))
-
-        outputs = {output for output, source in self._sources.items() if source == name}
-        readers = outputs | ({name} & set(self._sinks)) or {name}
-        taken = min(map(head, readers))
-        if not readers & set(self._sinks):
-            taken = max(taken, self._store.head(entry.log, ALL))
-        if entry.keys is not None and 0 < entry.count - len(entry.gone) <= SMALL:
-            keys = (key for n, key in enumerate(texts(entry)) if n not in entry.gone)
-            taken = max(taken, min(head(f"{name}[{key}]") for key in keys))
-        members = [sink for sink in list(self._sinks) if sink.startswith(f"{name}[")]
-        return min([taken, *map(head, members)])
 
     def _taken(self, name: str, view: View, reader: str, limit: int | None) -> pa.Table:
         parts: list[pa.Table] = []
@@ -252,18 +230,15 @@ class Outputs:
         for arc in self._whole:
             if len(self._store.segments(arc)) > _MOST_WAITING:
                 self._store.compact(arc)
-        _, cursors = self._store.names()
-        kept = self._queries.logs()
-        for log in [log for log, reader in cursors if reader == HELD and log not in kept]:
-            self._hold(log, self._emitted_before(log))  # its queries are no more
+        for log in self._store.held() - self._queries.logs():  # its queries are no more
+            self._hold(log, self._emitted_before(log))
 
     def _release(self, log: str) -> None:
-        """Let go of results of queries once everybody has them; not at every call, it counts."""
-        self._asked += 1
-        entries = self._queries.catalogue.reading(log)
-        if not entries or self._asked % (1 + len(entries) // 64):
-            return
-        self._hold(log, min(max(self._taken_by(entry), entry.since) for entry in entries))
+        """Let go of results of queries once everybody has them."""
+        with self._queries.lock:
+            taken = self._readers.taken(log)
+        if taken is not None:
+            self._hold(log, taken)
 
     def _hold(self, log: str, moment: int) -> None:
         """Keep results from a moment on."""
@@ -377,11 +352,6 @@ def _runs(segments: Sequence[Segment]) -> Iterator[tuple[int, list[Segment]]]:
         sealed = segment.sealed
     if run:
         yield sealed, run
-
-
-def consumer(output: str) -> str:
-    """The name of an output among the consumers of a log."""
-    return f"{OUTPUT}{output}"
 
 
 def _target(sink: Sink) -> str:

@@ -100,7 +100,7 @@ class Queries:
     def logs(self) -> set[str]:
         """The logs of results that queries have."""
         with self.lock:
-            return set(self.book.logs())
+            return set(self.book.kept)
 
     def tables(self) -> set[str]:
         """The panes and SteMs that queries need, now or before what waits is through."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from auroral.boxes.eddy import Eddy
-from auroral.engine.delivery import ALL, OUTPUT, consumer
 from auroral.engine.queries import EDDY, UNBOXED, Queries, arcs_of
+from auroral.engine.readers import ALL, OUTPUT, consumer
 from auroral.engine.stepper import PLANE
 from auroral.io.interleave import Interleaver
 from auroral.io.open import SOURCES, open_sink, open_source

@@ -1,0 +1,169 @@
+"""How far everybody has come who reads results of queries, and so what has to be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import Generic, TypeVar
+
+from auroral.eddy.entry import Entry
+from auroral.eddy.families import SMALL, family_of, texts
+from auroral.engine.catalogue import Catalogue
+from auroral.storage import Store
+
+OUTPUT = "output "
+ALL = "every query"
+"""The reader that takes the results of all queries of a log together."""
+_FEW = 64
+
+T = TypeVar("T")
+
+
+def consumer(output: str) -> str:
+    """The name of an output among the consumers of a log."""
+    return f"{OUTPUT}{output}"
+
+
+class Least(Generic[T]):
+    """The least of many values that only grow: looks at those alone that may be it.
+
+    `value` is None for what is gone.
+
+    >>> heads = {"a": 3, "b": 5, "c": 8}
+    >>> least = Least(heads, heads.get)
+    >>> heads["a"] = 9
+    >>> least()
+    5
+    """
+
+    def __init__(self, items: Iterable[T], value: Callable[[T], int | None]):
+        self._value = value
+        self._held: list[tuple[int, int, T]] = []
+        """Values as they were at the last look; of equal ones the first to come decides."""
+        for item in items:
+            found = value(item)
+            if found is not None:
+                self._held.append((found, len(self._held), item))
+        heapify(self._held)
+        self._next = len(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, item: T) -> None:
+        value = self._value(item)
+        if value is not None:
+            heappush(self._held, (value, self._next, item))
+            self._next += 1
+
+    def __call__(self) -> int | None:
+        while self._held:
+            known, number, item = self._held[0]
+            value = self._value(item)
+            if value is None:
+                heappop(self._held)
+            elif value > known:
+                heapreplace(self._held, (value, number, item))
+            else:
+                return value
+        return None
+
+
+class Readers:
+    """Who reads which results. Callers hold the lock of the queries.
+
+    Who reads comes further, so what a log keeps depends on its slowest readers alone. Only a new
+    sink may be behind where everybody was: then all are looked at again.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        catalogue: Catalogue,
+        sources: Mapping[str, str],
+        sinks: Mapping[str, object],
+    ):
+        self._store = store
+        self._catalogue = catalogue
+        self._sinks = sinks
+        self._outputs: dict[str, list[str]] = {}
+        """Those that read a query, by its name."""
+        for output, source in sources.items():
+            self._outputs.setdefault(source, []).append(output)
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Forget who is the slowest."""
+        self._slowest: dict[str, Least[Entry]] = {}
+        """By log."""
+        self._newest: dict[str, int] = {}
+        """By log, the id of the last query that came before the last look."""
+        self._members: dict[str, dict[int, Least[int]]] = {}
+        """By family, and by the first id of what was added to it together."""
+        self._member_sinks: dict[str, dict[str, Least[str]]] = {}
+        """By family and log."""
+        self._sinks_of: dict[str, list[str]] | None = None
+        """By family, if they are sorted so already."""
+
+    def forget(self, query: str) -> None:
+        """Drop what is remembered of a query or family that is no more."""
+        self._members.pop(query, None)
+        self._member_sinks.pop(query, None)
+
+    def taken(self, log: str) -> int | None:
+        """The moment before which everybody has taken the results in a log; None if nobody is."""
+        held = self._slowest.get(log)
+        if held is None or len(held) > 2 * self._catalogue.count(log) + _FEW:
+            fresh = self._catalogue.reading(log)
+            held = self._slowest[log] = Least(fresh, self._head)
+        else:
+            fresh = self._catalogue.reading(log, after=self._newest[log])
+            for entry in fresh:
+                held.add(entry)
+        self._newest[log] = max([self._newest.get(log, 0), *(entry.first for entry in fresh)])
+        return held()
+
+    def _head(self, entry: Entry) -> int | None:
+        there = self._catalogue.has(entry)
+        return max(self.taken_by(entry), entry.since) if there else None
+
+    def taken_by(self, entry: Entry) -> int:
+        """The moment before which everybody who reads a query has taken everything.
+
+        Those are its sink and the outputs that read it, or else whoever dequeues it, or all its
+        members one by one; and in any case the sinks of members.
+        """
+        name, log = family_of(entry.name), entry.log
+        readers = [*self._outputs.get(name, ()), *([name] if name in self._sinks else ())]
+        taken = min(self._store.head(log, consumer(reader)) for reader in readers or [name])
+        if not any(reader in self._sinks for reader in readers):
+            taken = max(taken, self._store.head(log, ALL))
+        if entry.keys is None:
+            return taken
+        if 0 < entry.count - len(entry.gone) <= SMALL:
+            taken = max(taken, self._by_all_members(name, entry))
+        by_sinks = self._by_member_sinks(name, log)
+        return taken if by_sinks is None else min(taken, by_sinks)
+
+    def _by_all_members(self, family: str, entry: Entry) -> int:
+        held = self._members.setdefault(family, {})
+        if entry.first not in held:
+            names = [consumer(f"{family}[{key}]") for key in texts(entry)]
+            held[entry.first] = Least(
+                range(entry.count),
+                lambda n: None if n in entry.gone else self._store.head(entry.log, names[n]),
+            )
+        return held[entry.first]() or 0
+
+    def _by_member_sinks(self, family: str, log: str) -> int | None:
+        if self._sinks_of is None:
+            self._sinks_of = {}
+            for sink in list(self._sinks):
+                self._sinks_of.setdefault(sink.partition("[")[0], []).append(sink)
+        held = self._member_sinks.setdefault(family, {})
+        if log not in held:
+            held[log] = Least(
+                [sink for sink in self._sinks_of.get(family, ()) if sink != family],
+                lambda sink: self._store.head(log, consumer(sink)) if sink in self._sinks else None,
+            )
+        return held[log]()
