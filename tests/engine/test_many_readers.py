@@ -85,6 +85,16 @@ def test_one_who_reads_alone_does_not_look_for_the_others_each_time() -> None:
     assert effort(240) < 1.3 * effort(30)
 
 
+def test_forgetting_a_query_looks_at_no_other() -> None:
+    def effort(count: int) -> int:
+        with _queries(count) as (engine, names):
+            _arrive(engine)
+            _read(engine, names)
+            return operations(lambda: engine._loop.works.outputs.forget(["q3"]))
+
+    assert effort(240) < 1.3 * effort(30)
+
+
 def test_results_go_with_the_last_reader_and_not_before(tmp_path: Path) -> None:
     with _queries(200, tmp_path) as (engine, names):
         _arrive(engine)
@@ -131,6 +141,20 @@ def test_what_a_new_sink_has_to_get_stays_although_the_family_has_taken_it() -> 
         assert _kept(engine) == 1
         engine.drain()
         assert (delivered, _kept(engine)) == ([0], 0)
+
+
+def test_members_of_a_family_that_went_are_not_remembered() -> None:
+    with _family(5) as (engine, names):
+        _arrive(engine)
+        _read(engine, names)
+        assert _kept(engine) == 0
+        engine.modify(remove=["rules[1]"])
+        readers = {reader for _, reader in engine._store.names()[1]}
+        assert "output rules[1]" not in readers
+        assert "output rules[2]" in readers
+        engine.modify(remove=["rules"])
+        assert not [r for _, r in engine._store.names()[1] if r.startswith("output ")]
+        assert not [key for key in engine._store.counters if key[1] == "out"]
 
 
 def test_queries_are_read_in_any_order_over_any_steps() -> None:

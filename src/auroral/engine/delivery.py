@@ -140,20 +140,15 @@ class Outputs:
         gone = {n for n in removed if self._sources.get(n, n).partition("#")[0] == n}
         if not gone:
             return
-
-        def is_gone(name: str) -> bool:
-            return name in gone or name.partition("[")[0] in gone
-
-        _, cursors = self._store.names()
-        readers = [
-            key
-            for key in cursors
-            if key[1].startswith(OUTPUT) and is_gone(key[1].removeprefix(OUTPUT))
-        ]
-        counted = [key for key in self._store.counters if key[1] == "out" and is_gone(key[0])]
+        readers = [place for name in gone for place in self._store.readers(consumer(name))]
+        names = gone | {reader.removeprefix(OUTPUT) for _, reader in readers}
+        counted = [(name, "out") for name in names if (name, "out") in self._store.counters]
         if readers or counted:
             self._store.forget([], readers, counters=counted)
-        self.lag_s = {name: lag for name, lag in self.lag_s.items() if not is_gone(name)}
+        with self._queries.lock:
+            for name in names:
+                self.lag_s.pop(name, None)
+                self._readers.forget(name)
 
     def take_over(self, before: Outputs) -> None:
         """Go on with the sinks of outputs as they were before boxes came or went."""
