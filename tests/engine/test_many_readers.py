@@ -6,10 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import auroral.storage.store
 from auroral.engine import Engine
-from auroral.storage import HELD
+from auroral.engine.delivery import _runs
+from auroral.storage import HELD, Segment
+from auroral.storage.segment import read
 from tests.conformance import sparkless
 from tests.effort import operations
 
@@ -69,6 +75,25 @@ def test_what_a_reader_takes_costs_nothing_for_the_others(made: Made) -> None:
             return operations(lambda: _read(engine, names)) / count
 
     assert effort(240) < 1.3 * effort(30)
+
+
+def test_results_are_read_from_the_disk_once_for_all_readers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files: list[Path] = []
+
+    def counted(path: Path, segment: Segment, columns: list[str] | None = None) -> pa.Table:
+        files.append(path)
+        return read(path, segment, columns)
+
+    monkeypatch.setattr(auroral.storage.store, "read", counted)
+    with _queries(20) as (engine, names):
+        for _ in range(3):
+            _arrive(engine)
+        for name in names:
+            assert engine.dequeue(name).num_rows == 3
+        assert len(files) == len(set(files)) == 3
+        assert not engine._store._cache._tables
 
 
 def test_one_who_reads_alone_does_not_look_for_the_others_each_time() -> None:
@@ -173,3 +198,30 @@ def test_queries_are_read_in_any_order_over_any_steps() -> None:
         for n, found in seen.items():
             found += engine.dequeue(f"q{n}")["n"].to_pylist()
         assert list(seen.values()) == [list(range(20))] * 4
+
+
+def _segment(number: int, first: int, length: int) -> Segment:
+    return Segment(number, _LOG, None, 0, 0, 0, first, first + length - 1, first + length)
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(1, 6))))
+def test_steps_end_where_nothing_later_begins_before(spans: list[tuple[int, int]]) -> None:
+    segments = [_segment(n, *span) for n, span in enumerate(spans)]
+    found = list(_runs(segments))
+    assert sorted(s.id for _, run in found for s in run) == list(range(len(segments)))
+    ends = [sealed for sealed, _ in found]
+    assert ends == sorted({*ends})
+    possible = [
+        end
+        for end in sorted({s.sealed for s in segments})
+        if all(s.sealed <= end or s.first >= end for s in segments)
+    ]
+    assert ends == possible
+
+
+def test_steps_that_wait_are_told_apart_in_one_go() -> None:
+    def effort(count: int) -> float:
+        segments = [_segment(n, n, 1) for n in range(count)]
+        return operations(lambda: list(_runs(segments))) / count
+
+    assert effort(300) < 1.3 * effort(30)

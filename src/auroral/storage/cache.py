@@ -1,4 +1,4 @@
-"""Tables written a moment ago, so that delivery need not read them back."""
+"""Tables written or read a moment ago, so that delivery need not read them back each time."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ class TableCache:
 
     def put(self, file: str, table: pa.Table) -> None:
         with self._lock:
+            before = self._tables.pop(file, None)
             self._tables[file] = table
-            self._bytes += table.nbytes
+            self._bytes += table.nbytes - (0 if before is None else before.nbytes)
             while self._bytes > self._limit:
                 self._bytes -= self._tables.popitem(last=False)[1].nbytes
 

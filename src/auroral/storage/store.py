@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from auroral.errors import StateError
 from auroral.storage.cache import TableCache
-from auroral.storage.change import Change, Fresh
+from auroral.storage.change import HELD, Change, Fresh
 from auroral.storage.compaction import merged, runs_to_merge
 from auroral.storage.cursors import Cursors
 from auroral.storage.identity import bind_network, require_format
@@ -146,12 +146,17 @@ class Store:
         return min((self.head(*place) for place in places), default=None)
 
     def table(self, segment: Segment, columns: list[str] | None = None) -> pa.Table:
-        """A segment's tuples, from memory if they were written just now."""
+        """A segment's tuples, from memory if they were written or read by one of many just now."""
         assert segment.file
         cached = self._cache.get(segment.file)
         if cached is not None:
             return cached.select(columns) if columns else cached
-        return read(self.path_of(segment), segment, columns)
+        table = read(self.path_of(segment), segment, columns)
+        if columns is None and (segment.log, HELD) in self._cursors:
+            with self.lock:
+                if segment in self._logs.get(segment.log, ()):
+                    self._cache.put(segment.file, table)
+        return table
 
     def rows_since(self, log: str, moment: int) -> int:
         """Tuples at or after a moment."""
