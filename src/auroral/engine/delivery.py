@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import accumulate
 from threading import current_thread, main_thread
 from typing import Any
 
@@ -338,9 +339,10 @@ def _runs(segments: Sequence[Segment]) -> Iterator[tuple[int, list[Segment]]]:
     """Segments step by step; steps that emitted one moment together go together."""
     run: list[Segment] = []
     sealed = 0
-    for segment in sorted(segments, key=lambda s: (s.sealed, s.first)):
-        later = [s for s in segments if s.sealed >= segment.sealed]
-        if run and segment.sealed > sealed and min(s.first for s in later) >= sealed:
+    ordered = sorted(segments, key=lambda s: (s.sealed, s.first))
+    firsts = [*accumulate((s.first for s in reversed(ordered)), min)][::-1]
+    for segment, first_of_later in zip(ordered, firsts, strict=True):
+        if run and segment.sealed > sealed and first_of_later >= sealed:
             yield sealed, run
             run = []
         run.append(segment)
