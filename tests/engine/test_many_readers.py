@@ -120,6 +120,27 @@ def test_forgetting_a_query_looks_at_no_other() -> None:
     assert effort(240) < 1.3 * effort(30)
 
 
+def test_statistics_look_at_each_query_once() -> None:
+    def effort(count: int) -> float:
+        net = ticks()
+        for n in range(count):
+            net.query(f"q{n}", f"SELECT n FROM ticks WHERE n < {n}")
+        rows = [{"rule": n} for n in range(3)]
+        net.family("rules", "SELECT n FROM ticks WHERE n < :rule", rows, key="rule")
+        with sparkless.make_engine(net) as engine:
+            _arrive(engine)
+            failed = {n + 1: n + 1 for n in range(count)}  # all of them, each more often
+            engine._queries.tally._errors.update(failed)
+            engine.modify(remove=["rules[1]"])
+            found = engine.stats()["queries"]
+            assert [found[f"q{n}"]["errors"] for n in range(count)] == [*range(1, count + 1)]
+            rules = found["rules"]
+            assert (rules["matches"], rules["members"], rules["errors"]) == (1, 2, 0)
+            return operations(engine._queries.catalogue.statistics) / count
+
+    assert effort(240) < 1.3 * effort(30)
+
+
 def test_results_go_with_the_last_reader_and_not_before(tmp_path: Path) -> None:
     with _queries(200, tmp_path) as (engine, names):
         _arrive(engine)

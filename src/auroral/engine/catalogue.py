@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
@@ -159,6 +160,7 @@ class Catalogue:
         """Queries and families with their matches and errors."""
         with self._lock:
             found: dict[str, dict[str, Any]] = {}
+            failed, late = self._by_name(self._tally.failed), self._by_name(self._tally.late)
             for name in self.names():
                 chunks = self.chunks(name)
                 if not chunks:
@@ -166,21 +168,35 @@ class Catalogue:
                     if name in self._failed:
                         found[name] |= {"stopped": True, "error": self._failed[name]}
                     continue
-                ids = np.concatenate([_live(entry) for entry in chunks])
-                failed = [n for n in self._tally.failed if _has(chunks, n)]
-                late = [n for n in self._tally.late if _has(chunks, n)]
                 found[name] = {
                     "sql": chunks[0].query.sql,
                     "shared": True,
-                    "matches": int(self._tally.matches(ids).sum()),
-                    "errors": sum(self._tally.failed[n] for n in failed),
-                    "late": _summed([self._tally.late[n] for n in late]),
+                    "matches": sum(self._matches(entry) for entry in chunks),
+                    "errors": sum(self._tally.failed[n] for n in failed.get(name, ())),
+                    "late": _summed([self._tally.late[n] for n in late.get(name, ())]),
                 }
-                if failed:
-                    found[name]["error"] = self._tally.errors(failed[-1])[1]
+                if name in failed:
+                    found[name]["error"] = self._tally.errors(failed[name][-1])[1]
                 if chunks[0].keys is not None:
-                    found[name]["members"] = len(ids)
+                    found[name]["members"] = sum(e.count - len(e.gone) for e in chunks)
             return found
+
+    def _matches(self, entry: Entry) -> int:
+        """How often the queries of an entry that are left have matched."""
+        if entry.count == 1 and not entry.gone:
+            return self._tally.of_one(entry.first)
+        return int(self._tally.matches(_live(entry)).sum())
+
+    def _by_name(self, counted: Mapping[int, object]) -> dict[str, list[int]]:
+        """Ids of queries, in their order, by the names of those that are registered."""
+        found: dict[str, list[int]] = {}
+        ids = list(counted)
+        entries = sorted(self._book.entries.values(), key=lambda entry: entry.first) if ids else []
+        for query in ids:
+            at = bisect_right(entries, query, key=lambda entry: entry.first) - 1
+            if at >= 0 and query < entries[at].first + entries[at].count:
+                found.setdefault(family_of(entries[at].name), []).append(query)
+        return found
 
     def matches(self, name: str | None = None) -> pa.Table:
         """How often each query matched, and on how many tuples it failed."""
@@ -242,10 +258,6 @@ class Catalogue:
                 " together with others",
                 hint="read its results with engine.dequeue, or give it a sink",
             )
-
-
-def _has(chunks: Sequence[Entry], query: int) -> bool:
-    return any(entry.first <= query < entry.first + entry.count for entry in chunks)
 
 
 def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:

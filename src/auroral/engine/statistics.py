@@ -88,9 +88,9 @@ def _reasons(counts: Mapping[tuple[str, str], int], box: str) -> dict[str, int]:
     """How many tuples of a box were late, by reason."""
     prefix = "late: "
     return {
-        name.removeprefix(prefix): value
-        for (entity, name), value in sorted(counts.items())
-        if entity == box and name.startswith(prefix)
+        name.removeprefix(prefix): counts[entity, name]
+        for entity, name in sorted(key for key in counts if key[0] == box)
+        if name.startswith(prefix)
     }
 
 

@@ -66,6 +66,10 @@ class Tally:
         found[there] = self._matches[ids[there]]
         return found
 
+    def of_one(self, query: int) -> int:
+        """The matches of one query."""
+        return int(self._matches[query]) if query < len(self._matches) else 0
+
     def errors(self, query: int) -> tuple[int, str | None]:
         """On how many tuples a query failed, and a reason."""
         return self._errors.get(query, 0), self._reasons.get(query)
