@@ -46,16 +46,18 @@ def _carried(
 ) -> dict[str, ArcProgress]:
     """The marks of streams, and what boxes make of them."""
     tables = {name: table.schema_ for name, table in network.tables.items()}
+    made_by: dict[str, list[TypedArc]] = {}
+    for arc in arcs.values():
+        made_by.setdefault(arc.producer, []).append(arc)
     for name in order:
         box = network.boxes[name]
-        schemas = [arcs[arc].schema if arc in arcs else tables[arc] for arc in box.sources()]
+        schemas = [arcs[n].schema if n in arcs else tables[n] for n in box.sources()]
         try:
-            made = box.progress([found.get(arc, {}) for arc in box.sources()], schemas)
+            made = box.progress([found.get(n, {}) for n in box.sources()], schemas)
         except NotImplementedError:
             made = {}
         if isinstance(box, Number):
             made = {**made, box.as_: LowWater()}
-        for arc in arcs.values():
-            if arc.producer == name:
-                found[arc.name] = {} if arc.port in LATE_PORTS else made
+        for arc in made_by.get(name, ()):
+            found[arc.name] = {} if arc.port in LATE_PORTS else made
     return found
