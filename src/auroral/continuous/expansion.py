@@ -76,26 +76,24 @@ def _compiled(
 
 
 def _with_boxes(network: Network) -> Network:
-    """A network with those of its queries that boxes can answer."""
+    """A network with the boxes of those of its queries that boxes can answer and that may wait."""
     arcs, order = type_arcs(network, network.boxes)
     # Without Spark to ask: a function that only a network declares is none of its own.
     scope = replace(what_boxes_see(network, None), resolver=None)
     reader = QueryReader(network, arcs, order, scope)
-    kept = copy.copy(network)
-    kept.queries = {}
+    plain = copy.copy(network)
+    plain.queries = {}
+    plain.boxes = dict(network.boxes)
     for name, query in network.queries.items():
-        with suppress(NetworkError):
-            if not isinstance(query, Family):
-                reader.compiled(name, query)
-                kept.queries[name] = query
-    gone = set(network.queries) - set(kept.queries)
-    kept.outputs = {n: output for n, output in network.outputs.items() if output.from_ not in gone}
-    return kept
+        if not isinstance(query, Family) and not reader.only_selects(query):
+            with suppress(NetworkError):
+                plain.boxes |= reader.compiled(name, query).boxes
+    return plain
 
 
 def endless(network: Network) -> list[str]:
     """What waits for progress that nobody declares, in words."""
-    plain = expanded(_with_boxes(network))
+    plain = _with_boxes(network)
     arcs, order = type_arcs(plain, plain.boxes)
     found = progressing(plain, arcs, order)
     notes = []

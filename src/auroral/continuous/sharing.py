@@ -90,6 +90,13 @@ class QueryReader:
         except NetworkError as error:
             raise self._network.locate(error, "queries", name) from None
 
+    def only_selects(self, query: Query) -> bool:
+        """Whether a query takes each tuple of one arc as it comes; False if it cannot be told."""
+        try:
+            return self._reader.read(query.sql).template.join is None
+        except (NotShared, NetworkError):
+            return False
+
     def schema(self, name: str, query: Query) -> Schema:
         """The fields of a query's results, those of a family behind its key."""
         try:
