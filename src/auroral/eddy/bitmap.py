@@ -62,10 +62,12 @@ class Block:
 
 def set_bits(words: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Row and number of every bit that is set, in order."""
-    row, column = np.nonzero(words)
-    bytes_ = words[row, column].view(np.uint8).reshape(-1, 8)
-    at, bit = np.nonzero(np.unpackbits(bytes_, axis=1, bitorder="little"))
-    return row[at], (column[at] << 6) | bit
+    used = np.flatnonzero(words)
+    row, column = np.divmod(used, words.shape[1])
+    bytes_ = words.reshape(-1)[used].view(np.uint8)
+    at = np.flatnonzero(np.unpackbits(bytes_, bitorder="little").view(bool))
+    word = at >> 6
+    return row[word], (column << 6)[word] | (at & 63)
 
 
 @dataclass(frozen=True)
