@@ -17,7 +17,8 @@ from auroral.eddy.book import Book
 from auroral.eddy.entry import Entry, member_of
 from auroral.eddy.families import family_of, runs_of
 from auroral.engine.tally import Tally
-from auroral.engine.views import View, family_view, query_view, together_view
+from auroral.engine.together import together_view
+from auroral.engine.views import View, family_view, query_view
 from auroral.errors import UsageError, closest, known
 from auroral.network.queries import Family, Query, parameter_types
 from auroral.network.types import Schema

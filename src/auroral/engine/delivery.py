@@ -213,7 +213,7 @@ class Outputs:
             if limit is not None and sum(p.num_rows for p in parts) >= limit:
                 break
         visible = [_visible(part).cast(view.schema) for part in parts if part.num_rows]
-        table = pa.concat_tables(visible) if visible else view.schema.empty_table()
+        table = view.finish(pa.concat_tables(visible) if visible else view.schema.empty_table())
         if head is not None:
             counts = {(name, "out"): table.num_rows}
             self._store.commit(Change(heads={(view.log, reader): head}, counts=counts))

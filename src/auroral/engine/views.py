@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,14 +12,12 @@ import pyarrow.compute as pc
 
 from auroral.continuous.aggregate_reading import ReadAggregate
 from auroral.continuous.template import Template
-from auroral.eddy.entry import Entry, Ids
+from auroral.eddy.entry import Entry
 from auroral.eddy.families import runs_of
 from auroral.eddy.lineage import Lineage
 from auroral.network.types import HIDDEN
 
 Rows = npt.NDArray[np.int64]
-QUERIES = "queries"
-"""The column of `dequeue_all` with the names of the queries."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +26,11 @@ class View:
 
     log: str
     schema: pa.Schema
+    """The fields of `rows`."""
     since: int
     rows: Callable[[pa.Table], pa.Table]
+    finish: Callable[[pa.Table], pa.Table] = lambda table: table
+    """Makes of the results of all segments what whoever dequeues them gets."""
 
 
 def query_view(entry: Entry, member: int | None = None) -> View:
@@ -82,61 +82,6 @@ def _by_member(made: pa.Table, ids: Ids) -> pa.Table:
     return made.take(pc.sort_indices(pa.table({**keys, "id": ids}), sort_keys=order))
 
 
-def together_view(
-    chunks: Sequence[Entry], names: Callable[[Ids], pa.Array], taken: Callable[[Entry], int]
-) -> View:
-    """One row for each tuple, with a list of the queries it satisfies.
-
-    What a query has `taken` by itself before a moment is not given again.
-    """
-    chunks = sorted(chunks, key=lambda entry: entry.first)
-    fields = _shared_fields(chunks)
-    schema = pa.schema([*fields.values(), pa.field(QUERIES, pa.list_(pa.string()))])
-    firsts = np.array([entry.first for entry in chunks])
-    lasts = np.array([entry.first + entry.count for entry in chunks])
-    heads = np.array([max(taken(entry), entry.since) for entry in chunks])
-
-    def rows(table: pa.Table) -> pa.Table:
-        offsets, ids = lineage_of(table).lists()
-        moments = np.repeat(table["_seq"].to_numpy(), np.diff(offsets))
-        at = np.maximum(np.searchsorted(firsts, ids, side="right") - 1, 0)
-        keep = (ids >= firsts[at]) & (ids < lasts[at]) & (moments >= heads[at])
-        sizes = np.add.reduceat(np.append(keep, 0), offsets[:-1]) if len(offsets) > 1 else keep
-        sizes = np.where(np.diff(offsets) > 0, sizes, 0)
-        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-        lists = pa.ListArray.from_arrays(pa.array(ends), names(ids[keep]))
-        hidden = [n for n in HIDDEN if n in table.column_names]
-        part = table.select(hidden)
-        for column, field in fields.items():
-            part = part.append_column(field, _column(table, pa.field(column, field.type)))
-        part = part.append_column(schema.field(QUERIES), lists)
-        return part.filter(pa.array(sizes > 0))
-
-    return View(chunks[0].log, schema, min(entry.since for entry in chunks), rows)
-
-
-def _shared_fields(chunks: Sequence[Entry]) -> dict[str, pa.Field]:
-    """The columns of the log that some of the queries select, and the fields they become.
-
-    A column is called as all queries that select it call it, otherwise as the log does.
-    """
-    names: dict[str, set[str]] = {}
-    types: dict[str, pa.DataType] = {}
-    for entry in {id(e.read): e for e in chunks}.values():
-        for item in entry.read.items:
-            attribute = item.attribute
-            if not attribute.slots:
-                column = attribute.field or attribute.text
-                names.setdefault(column, set()).add(item.name)
-                types[column] = attribute.type.arrow()
-    called = {column: found.pop() if len(found) == 1 else column for column, found in names.items()}
-    while twice := [name for name, n in Counter([QUERIES, *called.values()]).items() if n > 1]:
-        # Columns differ in their own names; only one of them may be called as the list is.
-        own = {column: column if column != QUERIES else f"{QUERIES}_" for column in called}
-        called |= {column: own[column] for column, name in called.items() if name in twice}
-    return {column: pa.field(name, types[column]) for column, name in called.items()}
-
-
 def lineage_of(table: pa.Table) -> Lineage:
     return Lineage.from_arrow(table)
 
@@ -170,11 +115,11 @@ def _projected(
             columns.append(values.take(pa.array(members)).cast(field.type))
         else:
             name = item.attribute.field or item.attribute.text
-            columns.append(_column(taken, pa.field(name, field.type)))
+            columns.append(column_of(taken, pa.field(name, field.type)))
     return pa.Table.from_arrays(columns, names=[*hidden, *schema.names])
 
 
-def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+def column_of(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     """A column of the log; a segment from before somebody wanted it has none."""
     if field.name not in table.column_names:
         return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
