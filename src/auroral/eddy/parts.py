@@ -142,8 +142,14 @@ class Parts:
     def split(self) -> tuple[int, int]:
         """How many queries are bits of bitmaps, how many are filed under an access predicate."""
         parts = [compiled.part for compiled in self._parts]
-        dense = sum(len(block.ids) for part in parts for block in part.blocks)
-        return dense, sum(len(access.ids) for part in parts for access in part.accesses)
+        dense = sum(self._count(block.kind, block.ids) for part in parts for block in part.blocks)
+        return dense, sum(self._count(a.kind, a.ids) for part in parts for a in part.accesses)
+
+    def _count(self, kind: str, ids: Ids) -> int:
+        """How many of these queries have not been removed."""
+        removed = self._removed.get(kind)
+        gone = np.isin(ids, np.fromiter(removed, np.int32)).sum() if removed else 0
+        return len(ids) - int(gone)
 
     def _drop_dead(self) -> None:
         """Compile anew what asks for fields that a group need not make any more."""

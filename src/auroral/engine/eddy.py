@@ -180,12 +180,20 @@ class EddyBox(StatefulBox):
 
     def statistics(self) -> dict[str, Any]:
         """What its filters, SteMs and panes do."""
+        splits = self._queries.splits(self.name)
         return {
             "queries": self._queries.count(self.name),
             "policy": self._policy,
-            "arcs": {name: router.statistics() for name, router in self._routers.items()},
+            "arcs": {
+                name: {**router.statistics(), "index": _split(*splits.get(name, (0, 0)))}
+                for name, router in list(self._routers.items())
+            },
             "held": {name: sum(by.values()) for name, by in self.held_by.items()},
         }
+
+
+def _split(bitmaps: int, filed: int) -> dict[str, int]:
+    return {"bitmaps": bitmaps, "access_predicates": filed}
 
 
 def seen_key(arc: str) -> str:

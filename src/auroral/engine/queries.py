@@ -91,6 +91,12 @@ class Queries:
         with self.lock:
             return sum(version.queries for version in self._versions.get(eddy, [])[-1:])
 
+    def splits(self, eddy: str) -> dict[str, tuple[int, int]]:
+        """By arc or group how many queries are in bitmaps, how many by access predicates."""
+        with self.lock:
+            names = {name for version in self._versions.get(eddy, ()) for name in version.filters}
+            return {name: self.book.parts(name).split() for name in names}
+
     def writes(self, eddy: str, log: str) -> bool:
         """Whether an eddy writes a log, now or as soon as its queries change."""
         with self.lock:
