@@ -8,8 +8,8 @@ from typing import Any
 
 from auroral.eddy.filters.index import CHUNK
 from auroral.eddy.kernel import EddyKernel, Turn
-from auroral.eddy.report import Report
-from auroral.eddy.routes.routing import Router
+from auroral.eddy.report import Report, added
+from auroral.eddy.routes.routing import Router, Visit
 from auroral.eddy.version import Version
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.queries import EDDY, Queries
@@ -52,6 +52,8 @@ class EddyBox(StatefulBox):
         self._had: set[str] = set()
         self.held_by: dict[str, dict[int, int]] = {}
         """What each SteM and each set of panes holds, by bucket."""
+        self._probes: dict[str, Visit] = {}
+        """How often each SteM was probed."""
 
     # ── what a step is given ──
 
@@ -81,6 +83,7 @@ class EddyBox(StatefulBox):
         self._report = Report()
         result = super()._run(train, files)
         result.retired += self._forgotten()
+        self._forget_figures()
         return result
 
     def _decided(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> Turn:
@@ -148,6 +151,14 @@ class EddyBox(StatefulBox):
             for segment in self._store.segments(self.log(table, bucket))
         ]
 
+    def _forget_figures(self) -> None:
+        """Of filters, SteMs and panes that are no more nothing is told."""
+        tables = {table.replace(":", " ", 1) for table in self._version.tables()}
+        filters = self._version.filters
+        self._routers = {name: r for name, r in self._routers.items() if name in filters}
+        self.held_by = {name: by for name, by in self.held_by.items() if name in tables}
+        self._probes = {name: visit for name, visit in self._probes.items() if name in tables}
+
     # ── what it told ──
 
     def _result(self, train: Train, notes: Sequence[Mapping[str, Any]], main: Any) -> _Result:
@@ -172,6 +183,9 @@ class EddyBox(StatefulBox):
         self._queries.tally.committed()
         for arc, visits in self._report.visits.items():
             self._router(arc).learn(self._report.tuples.get(arc, 0), visits)
+        for arc, visit in self._report.probes.items():
+            stem = f"stem {arc}"
+            self._probes[stem] = added(self._probes.get(stem), visit)
         if self._report.samples:
             self._queries.learn(self.name, self._report.samples)
 
@@ -188,8 +202,14 @@ class EddyBox(StatefulBox):
                 name: {**router.statistics(), "index": _split(*splits.get(name, (0, 0)))}
                 for name, router in list(self._routers.items())
             },
-            "held": {name: sum(by.values()) for name, by in self.held_by.items()},
+            "held": {name: sum(by.values()) for name, by in list(self.held_by.items())},
+            "probes": {name: _probed(visit) for name, visit in list(self._probes.items())},
         }
+
+
+def _probed(visit: Visit) -> dict[str, Any]:
+    us = visit.seconds * 1e6 / visit.routed if visit.routed else None
+    return {"probed": visit.routed, "matched": visit.returned, "us_per_tuple": us}
 
 
 def _split(bitmaps: int, filed: int) -> dict[str, int]:
