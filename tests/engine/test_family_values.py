@@ -230,3 +230,21 @@ def test_results_of_a_window_come_as_members_were_added(
         engine.drain()
         found = [(row["k"], row["rule"]) for row in engine.dequeue("windows").to_pylist()]
         assert found == [(k, rule) for k in (0, 1) for rule in range(5)]
+
+
+def test_what_is_taken_together_does_not_depend_on_trains(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = au.Network("windows")
+    net.stream("s", "n int, k int, x int", progress=au.Ordered("n"))
+    values = [{"rule": rule, "p": p} for rule, p in enumerate((3, 1, 4, 0, 2, 3))]
+    text = "SELECT k, count(*) AS c FROM s [RANGE 4, WA n] WHERE x >= :p GROUP BY k"
+    net.family("windows", text, values, key="rule")
+    found = []
+    for train in (1, 3, 7, 1000):
+        with sparkless.make_engine(net, train=train) as engine:
+            engine.enqueue("s", [(n // 3, n % 2, n * 7 % 5) for n in range(60)])
+            engine.drain()
+            found.append(engine.dequeue_all("windows").to_pylist())
+    assert found[0] == found[1] == found[2] == found[3]
+    assert found[0][0]["queries"] == ["windows[0]", "windows[5]"]
+    assert sum(len(row["queries"]) for row in found[0]) == 6 * 2 * 4

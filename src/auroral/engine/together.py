@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auroral.eddy.entry import NEVER, Entry, Ids
-from auroral.engine.views import Rows, View, column_of, lineage_of
+from auroral.engine.views import Rows, View, by_query, column_of, is_windowed, lineage_of
 from auroral.network.types import HIDDEN
 
 QUERIES = "queries"
@@ -49,7 +49,9 @@ def together_view(
             part = part.append_column(field, column_of(table, pa.field(column, field.type)))
         part = part.append_column(schema.field(QUERIES), lists)
         lengths = pc.list_value_length(lists)
-        return part.filter(pc.greater(lengths, 0)) if pc.any(pc.equal(lengths, 0)).as_py() else part
+        if pc.any(pc.equal(lengths, 0)).as_py():
+            part = part.filter(pc.greater(lengths, 0))
+        return by_query(part, _least(part[QUERIES])) if is_windowed(chunks) else part
 
     def finish(table: pa.Table) -> pa.Table:
         place = table.column_names.index(QUERIES)
@@ -95,6 +97,18 @@ def _lists(table: pa.Table, heads: _Heads) -> Iterator[pa.Array]:
             before = np.concatenate([[0], np.cumsum(keep)])
             offsets, ids = before[offsets], ids[keep]
         yield pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(ids))
+
+
+def _least(lists: pa.ChunkedArray) -> Ids:
+    """The least id of each list; none is empty."""
+    parts = [
+        np.minimum.reduceat(
+            chunk.flatten().to_numpy(), chunk.offsets.to_numpy()[:-1] - chunk.offsets[0].as_py()
+        )
+        for chunk in lists.chunks
+        if len(chunk)
+    ]
+    return np.concatenate([np.empty(0, np.int32), *parts])
 
 
 def named(lists: pa.ChunkedArray, names: Callable[[Ids], pa.Array]) -> pa.ChunkedArray:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from auroral.continuous.aggregate_reading import ReadAggregate
 from auroral.continuous.template import Template
-from auroral.eddy.entry import Entry
+from auroral.eddy.entry import Entry, Ids
 from auroral.eddy.families import runs_of
 from auroral.eddy.lineage import Lineage
 from auroral.network.types import HIDDEN
@@ -65,16 +65,20 @@ def family_view(chunks: Sequence[Entry], key: str) -> View:
             parts.append(part.add_column(at, schema.field(0), run.keys.take(pa.array(members))))
             asked.append(ids[own])
         made = pa.concat_tables(parts)
-        windows = isinstance(chunks[0].read, ReadAggregate)
-        return _by_member(made, np.concatenate(asked)) if windows else made
+        return by_query(made, np.concatenate(asked)) if is_windowed(chunks) else made
 
     return View(chunks[0].log, schema, min(entry.since for entry in chunks), rows)
 
 
-def _by_member(made: pa.Table, ids: Ids) -> pa.Table:
-    """Results of one window and group as their members were added.
+def is_windowed(chunks: Sequence[Entry]) -> bool:
+    """Whether results are of windows."""
+    return isinstance(chunks[0].read, ReadAggregate)
 
-    Members for whom other tuples count have results of their own there, in an order that how the
+
+def by_query(made: pa.Table, ids: Ids) -> pa.Table:
+    """Results of one window and group as their queries were added.
+
+    Queries for whom other tuples count have results of their own there, in an order that how the
     tuples came decides.
     """
     keys = {name: made[name] for name in ("_seq", "_sub") if name in made.column_names}
