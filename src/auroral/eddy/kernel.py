@@ -15,10 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from auroral.continuous.functions import PythonFunction
-from auroral.continuous.template import Attribute, JoinShape
-from auroral.eddy.entry import COUNT, SELECT, Ids, log_of, place
-from auroral.eddy.filters.index import Matched, match
+from auroral.continuous.template import Attribute
+from auroral.eddy.entry import COUNT, SELECT, Ids, log_of
+from auroral.eddy.filters.index import Matched, Part, match
 from auroral.eddy.lineage import Lineage
+from auroral.eddy.ownership import Mask, keys_of, places_of
 from auroral.eddy.panes.step import AggregateGroup
 from auroral.eddy.panes.step import step as step_panes
 from auroral.eddy.parts import Snapshot, load_parts
@@ -28,14 +29,12 @@ from auroral.eddy.stems.lineages import aligned, encoding
 from auroral.eddy.stems.step import Arrived, step_stems
 from auroral.eddy.vectors.evaluation import Columns
 from auroral.eddy.version import Version
-from auroral.kernels.grouping import buckets_of
 from auroral.kernels.kernel import Context, Emitted
 from auroral.network.types import HIDDEN
 from auroral.progress.lowwater import LowWater
 from auroral.storage.segment import read_file
 
 Rows = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -55,10 +54,12 @@ class Turn:
     """Whether samples of values are wanted."""
     bucket: int = 0
     buckets: int = 1
+    together: bool = True
+    """Whether one task does all buckets."""
 
-    def at(self, bucket: int, buckets: int) -> Turn:
+    def at(self, bucket: int, buckets: int, *, together: bool) -> Turn:
         """The same for one of several buckets."""
-        return replace(self, bucket=bucket, buckets=buckets)
+        return replace(self, bucket=bucket, buckets=buckets, together=together)
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,11 @@ class _Step:
             own = self._own(arc, table)
             rows: Rows | None = None
             mine = table
-            if own:
-                rows = np.flatnonzero(np.logical_or.reduce(list(own.values())))
+            if own is not None:
+                none = np.zeros(table.num_rows, bool)
+                rows = np.flatnonzero(np.logical_or.reduce([none, *own.values()]))
                 own = {kind: mask[rows] for kind, mask in own.items()}
-                mine = table.take(pa.array(rows))
+                mine = table if len(rows) == table.num_rows else table.take(pa.array(rows))
             columns = Columns(mine, self._kernel.functions)
             matched = self._match(arc, columns, own)
             self._select(arc, mine, columns, matched)
@@ -123,7 +125,7 @@ class _Step:
                 arrived[arc] = self._arrived(arc, table, mine, matched, rows)
             for group in self._version.aggregates:
                 if group.shape.arc == arc:
-                    self._aggregate(group, mine, matched, own.get(group.name))
+                    self._aggregate(group, mine, matched, None if own is None else own[group.name])
         if self._version.joins:
             self._join(arrived)
         self._emitted.note = self._report.document()
@@ -131,31 +133,19 @@ class _Step:
 
     # ── whose tuples ──
 
-    def _own(self, arc: str, table: pa.Table) -> dict[str, Mask]:
-        """For each kind, which tuples are this bucket's; none if there is no other bucket.
+    def _own(self, arc: str, table: pa.Table) -> dict[str, Mask] | None:
+        """For each kind that asks, which tuples are this bucket's; None if there is no other."""
+        turn = self._turn
+        if turn.buckets == 1:
+            return None
+        asking = {kind for part in self._parts(arc) for kind in part.kinds}
+        selections = [kind for kind in (SELECT, COUNT) if kind in asking]
+        keys = keys_of(self._version, arc)
+        places = places_of(table, keys, selections, turn.buckets, together=turn.together)
+        return {kind: np.asarray(place == turn.bucket) for kind, place in places.items()}
 
-        Equal keys meet in one bucket.
-        """
-        if self._turn.buckets == 1:
-            return {}
-        own = dict.fromkeys((SELECT, COUNT), self._in_bucket(table, ["_seq"]))
-        for group in self._version.joins:
-            keys = key_of(group.shape)
-            for n, source in enumerate(group.shape.arcs):
-                if source == arc:
-                    by = [] if keys is None else [keys[n]]
-                    own[place(group.name, group.shape.arcs, n)] = self._in_bucket(table, by)
-        for aggregate in self._version.aggregates:
-            if aggregate.shape.arc == arc:
-                own[aggregate.name] = self._in_bucket(table, aggregate.shape.by)
-        return own
-
-    def _in_bucket(self, table: pa.Table, by: Sequence[str]) -> Mask:
-        rows = table.num_rows
-        if not by:
-            return np.full(rows, self._turn.bucket == 0)
-        place = buckets_of([table[name] for name in by], rows, self._turn.buckets)
-        return np.asarray(place == self._turn.bucket)
+    def _parts(self, name: str) -> list[Part]:
+        return load_parts(self._version.filters.get(name, Snapshot()).paths)
 
     # ── filters ──
 
@@ -163,7 +153,7 @@ class _Step:
         """The lineage of tuples of an arc, or of a group's joined tuples."""
         snapshot = self._version.filters.get(name, Snapshot())
         orders = self._turn.orders.get(name, ())
-        parts = load_parts(snapshot.paths)
+        parts = self._parts(name)
         matched = match(parts, snapshot.removed, columns, orders, own=own, counted=(COUNT,))
         self._report.visit(name, columns.rows, matched.visits)
         for (_, query), (tuples, reason) in matched.errors.items():
@@ -290,25 +280,6 @@ class _Step:
             self._report.count(lineage.counts())
             columns = Columns(made.results, self._kernel.functions)
             self._keep((shape.arc, group.name), made.results, columns, lineage)
-
-
-def key_of(shape: JoinShape) -> tuple[str, ...] | None:
-    """A field of each source such that all parts of a result have the same value in it.
-
-    >>> equal = ((0, "a", 1, "b"), (1, "b", 2, "c"))
-    >>> key_of(JoinShape(("S", "T", "U"), equal, "rows"))
-    ('a', 'b', 'c')
-    """
-    groups: list[set[tuple[int, str]]] = []
-    for i, one, j, other in shape.equal:
-        pair = {(i, one), (j, other)}
-        near = [group for group in groups if group & pair]
-        groups = [group for group in groups if not group & pair] + [pair.union(*near)]
-    for group in groups:
-        fields = dict(sorted(group, reverse=True))
-        if len(fields) == len(shape.arcs):
-            return tuple(fields[n] for n in range(len(shape.arcs)))
-    return None
 
 
 def _named(table: pa.Table, columns: Mapping[str, str]) -> pa.Table:

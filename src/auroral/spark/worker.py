@@ -172,7 +172,8 @@ def _run_whole(
     """Run a kernel that finds out for itself which tuples are a bucket's."""
     for bucket in own:
         buckets = 1 if job.shared_out else layout.buckets
-        extra = job.context.extra.at(0 if job.shared_out else bucket, buckets)
+        number, together = (0, True) if job.shared_out else (bucket, len(own) == buckets)
+        extra = job.context.extra.at(number, buckets, together=together)
         share = replace(job, context=replace(job.context, extra=extra))
         if bucket in job.idle or any(table.num_rows for table in inputs):
             counted = job.shared_out or bucket == 0

@@ -1,0 +1,116 @@
+"""Every tuple visits each filter once, in whatever buckets joins and aggregates need it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pytest
+
+import auroral as au
+import auroral.spark.stateful_runner
+from tests.conformance import sparkless
+
+ROWS = 5000
+FEW = 100
+"""So many tuples come first, in a train of their own."""
+QUERIES = {
+    "select": "SELECT n, x FROM a WHERE x > 50",
+    "count": "SELECT n FROM a WHERE x > 50",
+    "join": "SELECT a.x, b.y FROM a [ROWS 100], b [ROWS 100] WHERE a.k = b.k AND x > 50",
+    "other": "SELECT a.x, b.y FROM a [ROWS 100], b [ROWS 100] WHERE a.x = b.y AND x > 50",
+    "total": "SELECT count(*) AS c FROM a [RANGE 100, WA n] WHERE x > 50",
+    "by_key": "SELECT k, count(*) AS c FROM a [RANGE 100, WA n] WHERE x > 50 GROUP BY k",
+}
+TOGETHER = [
+    "select",
+    "join",
+    "total",
+    "by_key",
+    "select join",
+    "count join",
+    "select total",
+    "select count by_key",
+    "join other",
+    "select join other total by_key",
+]
+
+
+def network(names: str, test: str = "x > 50") -> au.Network:
+    net = au.Network("visits")
+    for stream, field in (("a", "x"), ("b", "y")):
+        net.stream(stream, f"n bigint, k int, {field} int", progress=au.Ordered("n"))
+    for name in names.split():
+        text = QUERIES[name].replace("x > 50", test)
+        net.query(name, text, results="count" if name == "count" else "keep")
+    return net
+
+
+def tuples(field: str) -> pa.Table:
+    numbers = range(ROWS)
+    return pa.table(
+        {
+            "n": pa.array(numbers, pa.int64()),
+            "k": pa.array([n * 7 % 1000 for n in numbers], pa.int32()),
+            field: pa.array([n * 37 % 101 for n in numbers], pa.int32()),
+        }
+    )
+
+
+@contextmanager
+def fed(net: au.Network) -> Iterator[au.Engine]:
+    with sparkless.make_engine(net, train=2 * ROWS) as engine:
+        for start, rows in ((0, FEW), (FEW, ROWS)):
+            for stream, field in (("a", "x"), ("b", "y")):
+                engine.enqueue(stream, tuples(field).slice(start, rows))
+            engine.drain()
+        yield engine
+
+
+@pytest.fixture(params=[0, 50_000], ids=["a task each", "one task"])
+def buckets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(auroral.spark.stateful_runner, "PARALLEL_ROWS", request.param)
+
+
+@pytest.mark.usefixtures("buckets")
+@pytest.mark.parametrize("names", [names for names in TOGETHER if "select" in names])
+def test_results_of_selections_are_in_order(names: str) -> None:
+    expected = [row for row in tuples("x").select(["n", "x"]).to_pylist() if row["x"] > 50]
+    with fed(network(names)) as engine:
+        assert engine.dequeue("select").to_pylist() == expected
+        assert engine.stats()["queries"]["select"]["matches"] == len(expected)
+
+
+@pytest.mark.usefixtures("buckets")
+@pytest.mark.parametrize("names", ["select", "join", "select join", "select count join"])
+def test_a_function_is_called_once_for_a_tuple(names: str) -> None:
+    called: list[int] = []
+
+    def high(x: pa.Array) -> pa.Array:
+        called.extend(x.to_pylist())
+        return pa.array([value > 50 for value in x.to_pylist()])
+
+    net = network(names, "high(x)")
+    net.function("high", high, returns="boolean")
+    with fed(net):
+        assert len(called) == ROWS
+
+
+@pytest.mark.usefixtures("buckets")
+@pytest.mark.parametrize("names", ["select count", "select count join", "select join other"])
+def test_a_tuple_that_fails_counts_once_for_each_query(names: str) -> None:
+    def high(x: pa.Array) -> pa.Array:
+        if 7 in x.to_pylist():
+            raise ValueError("seven")
+        return pa.array([value > 50 for value in x.to_pylist()])
+
+    net = network(names, "high(x)")
+    net.function("high", high, returns="boolean")
+    sevens = tuples("x")["x"].to_pylist().count(7)
+    with fed(net) as engine:
+        told = engine.stats()["queries"]
+    assert {name: told[name]["errors"] for name in told} == dict.fromkeys(names.split(), sevens)
