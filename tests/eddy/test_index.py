@@ -26,7 +26,15 @@ from auroral.eddy.filters import (
     selectivity,
     tally,
 )
-from auroral.eddy.filters.index import Matched, Selection, Statistics, build, match, operators
+from auroral.eddy.filters.index import (
+    Matched,
+    Selection,
+    Statistics,
+    build,
+    match,
+    operators,
+    sampled,
+)
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.routes.routing import Visit
 from auroral.eddy.vectors.evaluation import Columns
@@ -208,7 +216,6 @@ def test_an_empty_batch() -> None:
     part = build([_select(((Atom(INT, ">", 0),),), [1])], Statistics())
     matched = match([part], {}, _table(i=[]))
     assert matched.lineages["select"].rows == 0
-    assert len(matched.sample["i"]) == 0
 
 
 def test_tuples_go_where_a_live_query_looks() -> None:
@@ -219,6 +226,19 @@ def test_tuples_go_where_a_live_query_looks() -> None:
     assert _counts(matched.visits) == {"i": (4, 2), "f": (2, 1)}
     matched = match([part], {}, tuples, [("f",)])
     assert _counts(matched.visits) == {"f": (4, 3), "i": (3, 1)}
+
+
+def test_tuples_that_several_kinds_share_out_are_counted_by_the_one_that_asks_most() -> None:
+    clauses: tuple[Clause, ...] = ((Atom(INT, ">", 0),),)
+    few, many = _select(clauses, [5], kind="few"), _select(clauses, [5, 6], kind="many")
+    part = build([few, many], Statistics())
+    rows = 8192
+    tuples = _table(i=[n % 10 for n in range(rows)])
+    one = np.arange(rows) % 4 == 0
+    masks = [{"few": one, "many": ~one}, {"few": ~one, "many": one}]
+    visits = [match([part], {}, tuples, own=own).visits["i"] for own in masks]
+    assert [visit.routed for visit in visits] == [6144, 2048]
+    assert sum(visit.returned for visit in visits) == pytest.approx(0.4 * rows, rel=0.1)
 
 
 def _counts(visits: dict[str, Visit]) -> dict[str, tuple[int, int]]:
@@ -272,8 +292,7 @@ def test_kinds_do_not_mix() -> None:
 
 def test_samples_are_spread_over_the_batch() -> None:
     part = build([_select(((Atom(INT, ">", 0),),), [1])], Statistics())
-    matched = match([part], {}, _table(i=list(range(2000))))
-    values = matched.sample["i"].to_pylist()
+    values = sampled([part], _table(i=list(range(2000))))["i"].to_pylist()
     assert len(values) == 500
     assert values[0] == 0
     assert values[-1] == 1999

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -74,6 +75,29 @@ def buckets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     sparkless.no_spark(monkeypatch)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     monkeypatch.setattr(auroral.spark.stateful_runner, "PARALLEL_ROWS", request.param)
+
+
+@pytest.mark.usefixtures("buckets")
+@pytest.mark.parametrize("names", TOGETHER)
+def test_a_tuple_is_counted_once_and_visits_a_filter_once(names: str) -> None:
+    with fed(network(names)) as engine:
+        (eddy,) = engine.stats()["eddies"].values()
+    told = eddy["arcs"]["a"]
+    passing = sum(value > 50 for value in tuples("x")["x"].to_pylist())
+    assert told["tuples"] == ROWS
+    assert told["filters_per_tuple"] == 1.0
+    assert told["filters"]["x"]["routed"] == ROWS
+    assert told["filters"]["x"]["returned"] == pytest.approx(passing, rel=0.15)
+
+
+@pytest.mark.usefixtures("buckets")
+@pytest.mark.parametrize("names", ["total", "by_key", "select join"])
+def test_samples_are_of_all_tuples_of_a_train(names: str) -> None:
+    train = tuples("x").slice(FEW)
+    at = np.linspace(0, train.num_rows - 1, 500).astype(int)
+    with fed(network(names)) as engine:
+        samples = engine._queries.book.parts("a").statistics.samples
+    assert samples["x"].to_pylist() == train["x"].take(pa.array(at)).to_pylist()
 
 
 @pytest.mark.usefixtures("buckets")

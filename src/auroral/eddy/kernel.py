@@ -17,7 +17,7 @@ import pyarrow as pa
 from auroral.continuous.functions import PythonFunction
 from auroral.continuous.template import Attribute
 from auroral.eddy.entry import COUNT, SELECT, Ids, log_of
-from auroral.eddy.filters.index import Matched, Part, match
+from auroral.eddy.filters.index import Matched, Part, match, sampled
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.ownership import Mask, keys_of, places_of
 from auroral.eddy.panes.step import AggregateGroup
@@ -110,6 +110,7 @@ class _Step:
         for arc, table in tables.items():
             if self._turn.bucket == 0:  # every bucket is given the same
                 self._report.arrived[arc] = table.num_rows
+                self._see(arc, Columns(table, self._kernel.functions))
             own = self._own(arc, table)
             rows: Rows | None = None
             mine = table
@@ -155,12 +156,16 @@ class _Step:
         orders = self._turn.orders.get(name, ())
         parts = self._parts(name)
         matched = match(parts, snapshot.removed, columns, orders, own=own, counted=(COUNT,))
-        self._report.visit(name, columns.rows, matched.visits)
+        self._report.visit(name, matched.visits)
         for (_, query), (tuples, reason) in matched.errors.items():
             self._report.fail(query, tuples, reason)
-        if self._turn.sampled and matched.sample:
-            self._report.samples[name] = dict(matched.sample)
         return matched
+
+    def _see(self, name: str, tuples: Columns) -> None:
+        """Tell of tuples that go through filters, in this bucket or in others."""
+        self._report.see(name, tuples.rows)
+        if self._turn.sampled and tuples.rows:
+            self._report.samples[name] = sampled(self._parts(name), tuples)
 
     def _select(self, arc: str, table: pa.Table, columns: Columns, matched: Matched) -> None:
         """Select-project queries: count what they match, keep what they want."""
@@ -247,7 +252,9 @@ class _Step:
 
     def _decide(self, group: str, made: pa.Table, lineage: Lineage) -> Lineage:
         """Who is satisfied by joined tuples or aggregates: windows of joins, HAVING."""
-        found = self._match(group, Columns(made, self._kernel.functions))
+        columns = Columns(made, self._kernel.functions)
+        self._see(group, columns)
+        found = self._match(group, columns)
         decided = found.lineages.get(group)
         return (
             Lineage.none(lineage.rows)

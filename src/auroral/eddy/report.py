@@ -28,7 +28,7 @@ class Report:
     visits: dict[str, dict[str, Visit]] = field(default_factory=dict)
     tuples: dict[str, int] = field(default_factory=dict)
     arrived: dict[str, int] = field(default_factory=dict)
-    """How many tuples came on each arc; those of `tuples` went through its filters."""
+    """How many tuples came on each arc; `tuples` has those of joins and aggregates, too."""
     samples: dict[str, dict[str, pa.Array]] = field(default_factory=dict)
     probes: dict[str, Visit] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
@@ -45,8 +45,12 @@ class Report:
         """Tuples that an aggregate did not count."""
         self.late[query, reason] = self.late.get((query, reason), 0) + tuples
 
-    def visit(self, arc: str, tuples: int, visits: Mapping[str, Visit]) -> None:
+    def see(self, arc: str, tuples: int) -> None:
+        """Tuples that go through the filters of an arc, each once."""
         self.tuples[arc] = self.tuples.get(arc, 0) + tuples
+
+    def visit(self, arc: str, visits: Mapping[str, Visit]) -> None:
+        """What its filters did."""
         known = self.visits.setdefault(arc, {})
         for name, visit in visits.items():
             known[name] = added(known.get(name), visit)
@@ -80,9 +84,9 @@ class Report:
         for query, reason, tuples in document["late"]:
             self.leave(query, reason, tuples)
         for arc, visits in document["visits"].items():
-            self.visit(arc, 0, {name: Visit(*visit) for name, visit in visits.items()})
+            self.visit(arc, {name: Visit(*visit) for name, visit in visits.items()})
         for arc, tuples in document["tuples"].items():
-            self.tuples[arc] = self.tuples.get(arc, 0) + tuples
+            self.see(arc, tuples)
         for arc, tuples in document["arrived"].items():
             self.arrived[arc] = self.arrived.get(arc, 0) + tuples
         for arc, samples in document["samples"].items():

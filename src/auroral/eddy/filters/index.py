@@ -6,6 +6,7 @@ access predicate; statistics decide which.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,7 +28,17 @@ from auroral.eddy.lineage import Lineage
 from auroral.eddy.routes.routing import Operator, Visit
 from auroral.eddy.vectors.evaluation import Columns
 
-__all__ = ["CHUNK", "Matched", "Part", "Selection", "Statistics", "build", "match", "operators"]
+__all__ = [
+    "CHUNK",
+    "Matched",
+    "Part",
+    "Selection",
+    "Statistics",
+    "build",
+    "match",
+    "operators",
+    "sampled",
+]
 
 CHUNK = 16_384
 """So many tuples take the same way."""
@@ -44,8 +55,8 @@ class Part:
     accesses: tuple[Access, ...]
     attributes: Mapping[str, Attribute]
     """By text those that tuples are sent to."""
-    predicates: Mapping[str, int]
-    """By attribute's text how many there are."""
+    predicates: Mapping[str, Mapping[str, int]]
+    """By attribute's text and kind of queries how many there are."""
 
 
 @dataclass(frozen=True)
@@ -59,22 +70,20 @@ class Matched:
     visits: dict[str, Visit]
     """By operator."""
     errors: Errors
-    sample: dict[str, pa.Array]
-    """Of each attribute some values, evenly spread over the batch."""
 
 
 def build(selections: Sequence[Selection], statistics: Statistics) -> Part:
     """Compile queries."""
     dense: list[tuple[Selection, tuple[Disjunction, ...]]] = []
     accesses: list[Access] = []
-    predicates: dict[str, int] = {}
+    predicates: dict[str, Counter[str]] = {}
     attributes: dict[str, Attribute] = {}
     for selection in merged(selections):
         clauses = disjunctions(selection)
         for test in (test for clause in clauses if not clause.in_pairs for test in clause.tests):
             text = test.atom.attribute.text
             attributes[text] = test.atom.attribute
-            predicates[text] = predicates.get(text, 0) + len(selection.ids)
+            predicates.setdefault(text, Counter())[selection.kind] += len(selection.ids)
         how, selective = plan(selection, clauses, statistics)
         if how is not None and selective.any():
             chosen = selection.take(np.flatnonzero(selective))
@@ -91,8 +100,8 @@ def operators(parts: Sequence[Part]) -> tuple[Operator, ...]:
     predicates: dict[str, int] = {}
     costly: dict[str, bool] = {}
     for part in parts:
-        for text, count in part.predicates.items():
-            predicates[text] = predicates.get(text, 0) + count
+        for text, counts in part.predicates.items():
+            predicates[text] = predicates.get(text, 0) + sum(counts.values())
             costly[text] = part.attributes[text].costly
     found = [Operator(text, count, costly[text]) for text, count in predicates.items()]
     return tuple(sorted(found, key=lambda o: (o.costly, o.name)))
@@ -125,7 +134,6 @@ def match(
         {kind: work.counts(kind) for kind in kinds if kind in counted},
         work.visits,
         work.errors,
-        _sample(parts, tuples),
     )
 
 
@@ -185,6 +193,7 @@ class _Work:
             for part in parts
             for block in part.blocks
         ]
+        self._counting = _counting(parts, self._own)
         self._pairs: dict[str, list[Pairs]] = {}
         self._seconds: dict[str, float] = {}
         self.visits: dict[str, Visit] = {}
@@ -192,8 +201,9 @@ class _Work:
 
     def chunk(self, portion: Portion, order: Sequence[str]) -> None:
         """Take the tuples of a chunk through all operators."""
-        tally = Tally(portion.rows, order, self._seconds)
         own = {kind: mask[portion.slice] for kind, mask in self._own.items()}
+        counted = {name: own[kind] for name, kind in self._counting.items()}
+        tally = Tally(portion.rows, order, self._seconds, counted)
         for bits in self._blocks:
             out = bits.next(portion.rows)
             mine = own.get(bits.block.kind)
@@ -237,7 +247,24 @@ class _Work:
         return Lineage.from_pairs(self._rows, pairs >> 32, ids)
 
 
-def _sample(parts: Sequence[Part], tuples: Columns) -> dict[str, pa.Array]:
+def _counting(parts: Sequence[Part], own: Mapping[str, Mask]) -> dict[str, str]:
+    """By operator the kind whose tuples count as its visitors, where they are not all.
+
+    Other kinds may look at the same tuples in other buckets: counted there too, a tuple would
+    have visited a filter twice. It is the kind that asks most there.
+    """
+    asking: dict[str, Counter[str]] = {}
+    for part in parts:
+        for text, counts in part.predicates.items():
+            asking.setdefault(text, Counter()).update(counts)
+    most = {
+        text: max(counts, key=lambda kind: (counts[kind], kind)) for text, counts in asking.items()
+    }
+    return {text: kind for text, kind in most.items() if kind in own}
+
+
+def sampled(parts: Sequence[Part], tuples: Columns) -> dict[str, pa.Array]:
+    """Of each attribute some values, evenly spread over a batch."""
     count = min(_SAMPLE, tuples.rows)
     rows = np.linspace(0, max(tuples.rows - 1, 0), count).astype(np.int64)
     found: dict[str, pa.Array] = {}
