@@ -18,6 +18,7 @@ from auroral.continuous.functions import PythonFunction
 from auroral.continuous.template import Attribute
 from auroral.eddy.entry import COUNT, SELECT, Ids, log_of
 from auroral.eddy.filters.index import Matched, Part, match, sampled
+from auroral.eddy.filters.trial import tried
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.ownership import Mask, keys_of, places_of
 from auroral.eddy.panes.step import AggregateGroup
@@ -52,6 +53,8 @@ class Turn:
     """Where the state lies: what a process remembers of it is remembered under this name."""
     sampled: bool = False
     """Whether samples of values are wanted."""
+    costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By arc whose orders are to be tried, what a visit of each filter costs."""
     bucket: int = 0
     buckets: int = 1
     together: bool = True
@@ -159,6 +162,10 @@ class _Step:
         self._report.visit(name, matched.visits)
         for (_, query), (tuples, reason) in matched.errors.items():
             self._report.fail(query, tuples, reason)
+        if name in self._turn.costs and columns.rows:
+            costs = self._turn.costs[name]
+            order = tried(parts, snapshot.removed, columns, own or {}, costs)
+            self._report.route(name, columns.rows, order)
         return matched
 
     def _see(self, name: str, tuples: Columns) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,8 @@ class Report:
     arrived: dict[str, int] = field(default_factory=dict)
     """How many tuples came on each arc; `tuples` has those of joins and aggregates, too."""
     samples: dict[str, dict[str, pa.Array]] = field(default_factory=dict)
+    routes: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
+    """By arc the order of operators that cost least, and of how many tuples."""
     probes: dict[str, Visit] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
 
@@ -55,6 +57,10 @@ class Report:
         for name, visit in visits.items():
             known[name] = added(known.get(name), visit)
 
+    def route(self, arc: str, tuples: int, order: Sequence[str]) -> None:
+        """An order turned out best; whoever had more tuples to try it on knows better."""
+        self.routes[arc] = max(self.routes.get(arc, (0, [])), (tuples, list(order)))
+
     def document(self) -> dict[str, Any]:
         """As JSON can hold it."""
         return {
@@ -71,6 +77,7 @@ class Report:
                 arc: {name: _serialised(values) for name, values in samples.items()}
                 for arc, samples in self.samples.items()
             },
+            "routes": self.routes,
             "probes": {n: [v.routed, v.returned, v.seconds] for n, v in self.probes.items()},
             "held": self.held,
         }
@@ -91,6 +98,8 @@ class Report:
             self.arrived[arc] = self.arrived.get(arc, 0) + tuples
         for arc, samples in document["samples"].items():
             self.samples[arc] = {name: _deserialised(text) for name, text in samples.items()}
+        for arc, (tuples, order) in document["routes"].items():
+            self.route(arc, tuples, order)
         for name, visit in document["probes"].items():
             self.probes[name] = added(self.probes.get(name), Visit(*visit))
         for name, held in document["held"].items():

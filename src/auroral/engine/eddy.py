@@ -89,26 +89,29 @@ class EddyBox(StatefulBox):
     def _decided(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> Turn:
         """The queries and the routes of a train."""
         version = self._queries.version(self.name, train.first)
-        orders = {}
-        for name, snapshot in version.filters.items():
-            router = self._router(name)
-            router.have(snapshot.operators)
-            rows = sum(file.rows for file in files.get(name, ()))
-            orders[name] = router.orders(max(1, -(-rows // CHUNK)))
-        since, until = train.first - 1, train.last
-        marks = {
-            key: least(mark).since(since).until(until)
-            for key, mark in self._plane.inputs_of(self.name).items()
-            if not version.stateless
-        }
         self._steps += 1
         sampled = self._steps <= 2 or self._steps % _SAMPLE_EVERY == 0
         sampled = sampled or any(
             files.get(arc) and not self._queries.knows(arc, snapshot.operators)
             for arc, snapshot in version.filters.items()
         )
+        orders, costs = {}, {}
+        for name, snapshot in version.filters.items():
+            router = self._router(name)
+            router.have(snapshot.operators)
+            rows = sum(file.rows for file in files.get(name, ()))
+            orders[name] = router.orders(max(1, -(-rows // CHUNK)))
+            asked = router.asks(sampled)
+            if asked is not None:
+                costs[name] = asked
+        since, until = train.first - 1, train.last
+        marks = {
+            key: least(mark).since(since).until(until)
+            for key, mark in self._plane.inputs_of(self.name).items()
+            if not version.stateless
+        }
         home = str(self._store.directory)
-        return Turn(version, orders, dict(self._seen), marks, home, sampled)
+        return Turn(version, orders, dict(self._seen), marks, home, sampled, costs)
 
     def _router(self, name: str) -> Router:
         if name not in self._routers:
@@ -183,6 +186,8 @@ class EddyBox(StatefulBox):
         self._queries.tally.committed()
         for arc, visits in self._report.visits.items():
             self._router(arc).learn(self._report.tuples.get(arc, 0), visits)
+        for arc, (_, order) in self._report.routes.items():
+            self._router(arc).know(order)
         for arc, visit in self._report.probes.items():
             stem = f"stem {arc}"
             self._probes[stem] = added(self._probes.get(stem), visit)

@@ -81,8 +81,8 @@ class Router:
     - `tickets`: a lottery by what operators earned (`Account`), held back by their slowness
       (`speeds`);
     - `random`: any order; `fixed`: the order in which operators were given;
-    - `optimal`: most selective first by pass rates that are `know`n, as nobody can know them
-      beforehand: hypothetical, for comparison. What is not known is taken as it was lately.
+    - `optimal`: what cost least when it was tried on a sample (`asks`, `know`); for comparison, as
+      trying every order takes longer than a good one saves.
     """
 
     def __init__(self, policy: str, seed: int = 0):
@@ -93,7 +93,9 @@ class Router:
         self._random = Random(seed)
         self._operators: dict[str, Operator] = {}
         self._accounts: dict[str, Account] = {}
-        self._rates: dict[str, float] = {}
+        self._best: tuple[str, ...] = ()
+        self._due = 0
+        """How often orders are to be tried before it is time again."""
         self._first: Counter[str] = Counter()
         """How often each operator is first in the train under way."""
         self._tuples = 0
@@ -113,6 +115,8 @@ class Router:
                 old[operator.name].apply(operator.predicates)
         tickets = sum(a.tickets for a in old.values()) / max(len(old), 1)
         exposure = sum(a.exposure for a in old.values()) / max(len(old), 1)
+        if {operator.name: operator for operator in operators} != self._operators:
+            self._due = 2  # the second time it is known how fast they are
         self._operators = {operator.name: operator for operator in operators}
         self._accounts = {
             name: old.get(name)
@@ -120,9 +124,20 @@ class Router:
             for name, operator in self._operators.items()
         }
 
-    def know(self, rates: Mapping[str, float]) -> None:
-        """Tell `optimal` which part of all tuples each operator lets pass."""
-        self._rates = dict(rates)
+    def asks(self, time: bool) -> dict[str, float] | None:
+        """What a visit of each operator costs, if orders are to be tried; as it is `time` to.
+
+        Like `speeds` it takes operators for equal that are nearly as fast as the fastest.
+        """
+        if self.policy != "optimal" or len(self._operators) < 2 or not (time or self._due):
+            return None
+        speed = speeds({name: account.recent for name, account in self._accounts.items()})
+        return {name: 1 / speed[name] for name in self._operators}
+
+    def know(self, order: Sequence[str]) -> None:
+        """Tell `optimal` which order cost least."""
+        self._best = tuple(order)
+        self._due = max(self._due - 1, 0)
 
     def orders(self, chunks: int) -> list[tuple[str, ...]]:
         """Give for each chunk of the next train the order of operators."""
@@ -132,7 +147,9 @@ class Router:
         elif self.policy == "random":
             orders = [tuple(self._random.sample(names, len(names))) for _ in range(chunks)]
         elif self.policy == "optimal":
-            orders = [tuple(sorted(names, key=self._rate))] * chunks
+            place = {name: at for at, name in enumerate(self._best)}
+            best = sorted(names, key=lambda name: place.get(name, len(place)))
+            orders = [tuple(best)] * chunks
         else:
             orders = [tuple(names)] * chunks
         self._first = Counter(order[0] for order in orders if order)
@@ -152,10 +169,6 @@ class Router:
             (name, *ranked({o: w for o, w in weights.items() if o != name}, self._random))
             for name in winners(first, chunks, self._random)
         ]
-
-    def _rate(self, name: str) -> float:
-        lately = self._accounts[name].recent.pass_rate
-        return self._rates.get(name, 1.0 if lately is None else lately)
 
     def learn(self, tuples: int, visits: Mapping[str, Visit]) -> None:
         """Take note of a train of `tuples`: what each operator did. Unknown ones have gone."""
