@@ -14,7 +14,16 @@ import pytest
 from typer.testing import CliRunner
 
 import auroral as au
-from auroral.bench import BENCHMARKS, cacq, cacq_data, cacq_lab, cacq_routing, peers, plots
+from auroral.bench import (
+    BENCHMARKS,
+    cacq,
+    cacq_data,
+    cacq_lab,
+    cacq_niagara,
+    cacq_routing,
+    peers,
+    plots,
+)
 from auroral.bench.cacq_alerts_run import FAMILIES
 from auroral.bench.cacq_data import (
     Predicate,
@@ -27,6 +36,7 @@ from auroral.bench.cacq_data import (
 from auroral.bench.cacq_niagara import count_results, join_network
 from auroral.bench.cacq_plans import spin_above
 from auroral.bench.cacq_random import agreement, random_network
+from auroral.bench.lab import Lab
 from auroral.bench.report import Report
 from auroral.cli.bench import bench
 from auroral.errors import RunError, UsageError
@@ -140,6 +150,36 @@ def test_agreement_is_the_part_that_agrees() -> None:
     right = {f"q{n}": count for n, count in enumerate(count_matches(tables, queries))}
     assert agreement(right, tables, queries) == 1.0
     assert agreement(right | {"q2": -1}, tables, queries) == 0.75
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("figure", [cacq_niagara.niagara, cacq_niagara.functions])
+def test_all_systems_have_the_same_updates(
+    figure: Any, quick: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    runs: list[tuple[int, int]] = []
+    files: set[int] = set()
+
+    def auroral(_lab: Lab, _net: Any, updates: Any, warm: int) -> tuple[float, int]:
+        runs.append((len(updates), warm))
+        return 1.0, 0
+
+    def plan(
+        _lab: Lab, _plan: Any, _limits: Any, updates: Any, warm: int, parts: int = 1
+    ) -> tuple[float, int]:
+        runs.append((len(updates), warm))
+        files.add(parts)
+        return 1.0, 0
+
+    monkeypatch.setattr(cacq_niagara, "run_auroral", auroral)
+    monkeypatch.setattr(cacq_niagara, "run_plan", plan)
+    monkeypatch.setattr(cacq_niagara, "by_functions", lambda *_: None)
+    monkeypatch.setattr(cacq_niagara, "_STOCKS", 5)
+    lab = Lab(None, quick, tmp_path)  # type: ignore[arg-type]
+    figure(Report("cacq"), lab)
+    assert runs[::3] == runs[1::3] == runs[2::3]
+    assert all(updates - warm >= 3 for updates, warm in runs)
+    assert files == {lab.files if figure is cacq_niagara.functions else 1}
 
 
 def test_a_spinning_function_selects() -> None:

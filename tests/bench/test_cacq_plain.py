@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 from auroral.bench import cacq_data
 from auroral.bench.cacq_alerts_run import joined
@@ -18,7 +19,7 @@ from auroral.bench.cacq_spark import run_ways
 from auroral.bench.lab import Lab
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -39,6 +40,20 @@ def test_every_plan_has_the_same_results(spark: SparkSession, tmp_path: Path) ->
     slow = by_functions(limits, 0, 1)
     for plan in (pull_up(), push_down(3), pull_up(slow), push_down(3, slow)):
         assert run_plan(lab, plan, limits, updates, 0)[1] == expected
+
+
+def test_a_plan_reads_with_a_task_for_each_file(spark: SparkSession, tmp_path: Path) -> None:
+    limits = cacq_data.thresholds(3)
+    updates = [(cacq_data.stocks(50, n), cacq_data.articles(50, n, 10)) for n in range(2)]
+    tasks: list[int] = []
+
+    def plan(quotes: DataFrame, news: DataFrame, queries: DataFrame) -> DataFrame:
+        tasks.append(quotes.select(F.spark_partition_id()).distinct().count())
+        return pull_up()(quotes, news, queries)
+
+    for files in (1, 2):
+        run_plan(Lab(spark, True, tmp_path / str(files)), plan, limits, updates, 0, files)
+    assert tasks == [1, 1, 2, 2]
 
 
 @pytest.mark.parametrize("hint", ["broadcast", "shuffle_hash", "merge"])
