@@ -35,7 +35,7 @@ from auroral.bench.cacq_data import (
 )
 from auroral.bench.cacq_niagara import count_results, join_network
 from auroral.bench.cacq_plans import spin_above
-from auroral.bench.cacq_random import agreement, random_network
+from auroral.bench.cacq_random import agreement, median_within, random_network
 from auroral.bench.lab import Lab
 from auroral.bench.report import Report
 from auroral.cli.bench import bench
@@ -88,6 +88,20 @@ def test_numpy_counts_what_a_loop_counts() -> None:
     for query, count in zip(queries, count_matches(tables, queries), strict=True):
         test = compile(condition(query).replace("true", "True"), "query", "eval")
         assert count == sum(eval(test, {}, row) for row in rows)
+
+
+def test_a_table_that_comes_again_counts_again() -> None:
+    one, other = cacq_data.uniform_trains(2, 100)
+    queries = random_queries(10)
+    once, twice = count_matches([one, other], queries), count_matches([one, other, one], queries)
+    again = count_matches([one], queries)
+    assert twice == [a + b for a, b in zip(once, again, strict=True)]
+
+
+def test_what_is_uncertain_has_a_spread() -> None:
+    low, middle, high = median_within([0.2, -0.1, 0.0, 0.3, 0.1] * 5)
+    assert low < middle == 0.1 < high
+    assert median_within([4.0]) == (4.0, 4.0, 4.0)
 
 
 def test_rules_fire_about_once_per_tuple_and_are_counted() -> None:
@@ -150,6 +164,9 @@ def test_agreement_is_the_part_that_agrees() -> None:
     right = {f"q{n}": count for n, count in enumerate(count_matches(tables, queries))}
     assert agreement(right, tables, queries) == 1.0
     assert agreement(right | {"q2": -1}, tables, queries) == 0.75
+    many = random_queries(200)
+    right = {f"q{n}": count for n, count in enumerate(count_matches(tables, many))}
+    assert agreement(right | {"q197": -1}, tables, many) == 0.995
 
 
 @pytest.mark.parametrize("quick", [False, True])
