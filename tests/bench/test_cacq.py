@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,21 @@ def test_memory_of_this_process_is_told() -> None:
         assert cacq_lab.memory_mb() == {}
         return
     assert sum(cacq_lab.memory_mb().values()) > 10
+
+
+def test_the_most_memory_is_told_though_it_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = iter([{"java": 5.0}, {"java": 7.0, "python": 2.0}])
+    looked = threading.Semaphore(0)
+
+    def memory_mb() -> dict[str, float]:
+        looked.release()
+        return next(seen, {"java": 1.0})
+
+    monkeypatch.setattr(cacq_lab, "memory_mb", memory_mb)
+    with cacq_lab.peak_memory(0.001) as peak:
+        for _ in range(3):
+            looked.acquire()
+    assert peak == {"java": 7.0, "python": 2.0}
 
 
 # ── peers ──

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import auroral as au
 from auroral.bench.cacq_data import TICKS
-from auroral.bench.cacq_lab import matches_by_rule, memory_mb
+from auroral.bench.cacq_lab import matches_by_rule, peak_memory
 from auroral.spark.session import start_session
 
 FAMILIES = {
@@ -48,7 +48,6 @@ def alert_network(place: Path, results: str) -> au.Network:
 def run_auroral(spark: SparkSession, place: Path, warm: int) -> dict[str, Any]:
     """Two engines one after the other: results kept and taken by family, and counted."""
     told: dict[str, Any] = {"register_s": 0.0, "runs": {}}
-    used: list[dict[str, float]] = []
     for results, named in (("keep", "kept"), ("count", "counted")):
         started = time.perf_counter()
         train = _tables(place)[0].num_rows
@@ -64,11 +63,9 @@ def run_auroral(spark: SparkSession, place: Path, warm: int) -> dict[str, Any]:
                 return [engine.dequeue(name) for name in FAMILIES] if results == "keep" else []  # noqa: B023
 
             told["runs"][named] = measure(place, _tables(place), step, warm)
-            used.append(memory_mb())
             if results == "count":
                 counted = [matches_by_rule(engine, name) for name in FAMILIES]
                 told["runs"][named] |= _judge(place, counted)
-    told["memory_mb"] = max(used, key=lambda by_name: sum(by_name.values()))
     return told
 
 
@@ -99,7 +96,6 @@ def run_plain(spark: SparkSession, place: Path, warm: int, way: str) -> dict[str
             ]
 
         told["runs"][named] = measure(place, _directories(place), step, warm)
-    told["memory_mb"] = memory_mb()
     return told
 
 
@@ -160,10 +156,12 @@ def _tables(place: Path) -> list[pa.Table]:
 def main() -> None:
     system, place, warm = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     spark = start_session("local[*]")
-    if system == "auroral":
-        told = run_auroral(spark, place, warm)
-    else:
-        told = run_plain(spark, place, warm, system)
+    with peak_memory() as peak:
+        if system == "auroral":
+            told = run_auroral(spark, place, warm)
+        else:
+            told = run_plain(spark, place, warm, system)
+    told["memory_mb"] = peak
     print(json.dumps(told))  # noqa: T201
     spark.stop()
 

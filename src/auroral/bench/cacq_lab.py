@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,35 @@ def memory_mb(root: int | None = None) -> dict[str, float]:
         if pss:
             found[name] = found.get(name, 0.0) + pss / 1024
     return found
+
+
+@contextmanager
+def peak_memory(every_s: float = 0.2) -> Iterator[dict[str, float]]:
+    """Look at memory from here on; what is yielded has the most that was seen at one time.
+
+    It is complete when the block ends.
+    """
+    most: dict[str, float] = {}
+    over = threading.Event()
+
+    def look() -> None:
+        seen = memory_mb()
+        if sum(seen.values()) > sum(most.values()):
+            most.clear()
+            most.update(seen)
+
+    def watch() -> None:
+        while not over.wait(every_s):
+            look()
+
+    watcher = threading.Thread(target=watch, name="memory", daemon=True)
+    watcher.start()
+    try:
+        yield most
+    finally:
+        over.set()
+        watcher.join()
+        look()
 
 
 def family_of(root: int, parents: dict[int, int]) -> list[int]:
