@@ -228,19 +228,6 @@ def test_tuples_go_where_a_live_query_looks() -> None:
     assert _counts(matched.visits) == {"f": (4, 3), "i": (3, 1)}
 
 
-def test_tuples_that_several_kinds_share_out_are_counted_by_the_one_that_asks_most() -> None:
-    clauses: tuple[Clause, ...] = ((Atom(INT, ">", 0),),)
-    few, many = _select(clauses, [5], kind="few"), _select(clauses, [5, 6], kind="many")
-    part = build([few, many], Statistics())
-    rows = 8192
-    tuples = _table(i=[n % 10 for n in range(rows)])
-    one = np.arange(rows) % 4 == 0
-    masks = [{"few": one, "many": ~one}, {"few": ~one, "many": one}]
-    visits = [match([part], {}, tuples, own=own).visits["i"] for own in masks]
-    assert [visit.routed for visit in visits] == [6144, 2048]
-    assert sum(visit.returned for visit in visits) == pytest.approx(0.4 * rows, rel=0.1)
-
-
 def _counts(visits: dict[str, Visit]) -> dict[str, tuple[int, int]]:
     return {name: (visit.routed, visit.returned) for name, visit in visits.items()}
 

@@ -38,9 +38,9 @@ class PythonFunction:
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
-    """How a function may be called; None if it does not tell."""
+    """How a function may be called; None if it does not tell. Wrappers take what they take."""
     try:
-        return inspect.signature(function)
+        return inspect.signature(function, follow_wrapped=False)
     except (TypeError, ValueError):
         return None
 

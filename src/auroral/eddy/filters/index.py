@@ -6,7 +6,6 @@ access predicate; statistics decide which.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -55,8 +54,8 @@ class Part:
     accesses: tuple[Access, ...]
     attributes: Mapping[str, Attribute]
     """By text those that tuples are sent to."""
-    predicates: Mapping[str, Mapping[str, int]]
-    """By attribute's text and kind of queries how many there are."""
+    predicates: Mapping[str, int]
+    """By attribute's text how many there are."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +75,14 @@ def build(selections: Sequence[Selection], statistics: Statistics) -> Part:
     """Compile queries."""
     dense: list[tuple[Selection, tuple[Disjunction, ...]]] = []
     accesses: list[Access] = []
-    predicates: dict[str, Counter[str]] = {}
+    predicates: dict[str, int] = {}
     attributes: dict[str, Attribute] = {}
     for selection in merged(selections):
         clauses = disjunctions(selection)
         for test in (test for clause in clauses if not clause.in_pairs for test in clause.tests):
             text = test.atom.attribute.text
             attributes[text] = test.atom.attribute
-            predicates.setdefault(text, Counter())[selection.kind] += len(selection.ids)
+            predicates[text] = predicates.get(text, 0) + len(selection.ids)
         how, selective = plan(selection, clauses, statistics)
         if how is not None and selective.any():
             chosen = selection.take(np.flatnonzero(selective))
@@ -100,8 +99,8 @@ def operators(parts: Sequence[Part]) -> tuple[Operator, ...]:
     predicates: dict[str, int] = {}
     costly: dict[str, bool] = {}
     for part in parts:
-        for text, counts in part.predicates.items():
-            predicates[text] = predicates.get(text, 0) + sum(counts.values())
+        for text, count in part.predicates.items():
+            predicates[text] = predicates.get(text, 0) + count
             costly[text] = part.attributes[text].costly
     found = [Operator(text, count, costly[text]) for text, count in predicates.items()]
     return tuple(sorted(found, key=lambda o: (o.costly, o.name)))
@@ -193,7 +192,6 @@ class _Work:
             for part in parts
             for block in part.blocks
         ]
-        self._counting = _counting(parts, self._own)
         self._pairs: dict[str, list[Pairs]] = {}
         self._seconds: dict[str, float] = {}
         self.visits: dict[str, Visit] = {}
@@ -202,8 +200,7 @@ class _Work:
     def chunk(self, portion: Portion, order: Sequence[str]) -> None:
         """Take the tuples of a chunk through all operators."""
         own = {kind: mask[portion.slice] for kind, mask in self._own.items()}
-        counted = {name: own[kind] for name, kind in self._counting.items()}
-        tally = Tally(portion.rows, order, self._seconds, counted)
+        tally = Tally(portion.rows, order, self._seconds)
         for bits in self._blocks:
             out = bits.next(portion.rows)
             mine = own.get(bits.block.kind)
@@ -245,22 +242,6 @@ class _Work:
         pairs = np.concatenate([np.empty(0, np.int64), *self._pairs.get(kind, ())])
         ids = (pairs & 0x7FFFFFFF).astype(np.int32)
         return Lineage.from_pairs(self._rows, pairs >> 32, ids)
-
-
-def _counting(parts: Sequence[Part], own: Mapping[str, Mask]) -> dict[str, str]:
-    """By operator the kind whose tuples count as its visitors, where they are not all.
-
-    Other kinds may look at the same tuples in other buckets: counted there too, a tuple would
-    have visited a filter twice. It is the kind that asks most there.
-    """
-    asking: dict[str, Counter[str]] = {}
-    for part in parts:
-        for text, counts in part.predicates.items():
-            asking.setdefault(text, Counter()).update(counts)
-    most = {
-        text: max(counts, key=lambda kind: (counts[kind], kind)) for text, counts in asking.items()
-    }
-    return {text: kind for text, kind in most.items() if kind in own}
 
 
 def sampled(parts: Sequence[Part], tuples: Columns) -> dict[str, pa.Array]:

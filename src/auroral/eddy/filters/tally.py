@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,25 +28,17 @@ class Tally:
     """Which tuples of a chunk each operator was sent, and which of them it returned.
 
     Blocks of queries are filtered one after the other, so a tuple counts if it counts for any. Of
-    many tuples only a sample counts, for all; `counted` says by operator which tuples count, if
-    not all.
+    many tuples only a sample counts, for all.
     """
 
-    def __init__(
-        self,
-        rows: int,
-        order: Sequence[str],
-        seconds: dict[str, float],
-        counted: Mapping[str, Mask] | None = None,
-    ):
+    def __init__(self, rows: int, order: Sequence[str], seconds: dict[str, float]):
         self.order = order
         self.seconds = seconds
         self.sample = slice(0, rows, _EVERY if rows >= _MANY else 1)
         """The tuples of which visits need to be told; of others they may be."""
-        self._counted = counted or {}
         self._rows = rows
-        self._routed = {name: self._unmarked(name) for name in order}
-        self._returned = {name: self._unmarked(name) for name in order}
+        self._routed = {name: np.zeros(rows, bool) for name in order}
+        self._returned = {name: np.zeros(rows, bool) for name in order}
         self._all_routed = dict.fromkeys(order, rows == 0)
         self._all_returned = dict.fromkeys(order, rows == 0)
 
@@ -75,24 +67,11 @@ class Tally:
         found = {}
         for name, routed in self._routed.items():
             mine = routed[self.sample]
-            returned = mine & self._returned[name][self.sample]
-            found[name] = self._count(name, mine), self._count(name, returned)
+            found[name] = self._count(mine), self._count(mine & self._returned[name][self.sample])
         return found
 
-    def _count(self, name: str, flags: Mask) -> int:
-        """How many of the tuples that count are marked, by those of the sample."""
-        rows, looked_at, marked = self._rows, len(flags), int(np.count_nonzero(flags))
-        if name in self._counted:
-            mine = self._counted[name]
-            rows = int(np.count_nonzero(mine))
-            others = looked_at - int(np.count_nonzero(mine[self.sample]))
-            looked_at, marked = looked_at - others, marked - others
-        return round(marked * rows / max(looked_at, 1))
-
-    def _unmarked(self, name: str) -> Mask:
-        """Tuples that do not count are marked from the start: nobody need ask about them."""
-        mine = self._counted.get(name)
-        return np.zeros(self._rows, bool) if mine is None else ~mine
+    def _count(self, flags: Mask) -> int:
+        return round(np.count_nonzero(flags) * self._rows / max(len(flags), 1))
 
     def _mark(self, flags: Mask, rows: At | None) -> bool:
         """Mark tuples; whether all that need to be are marked."""
