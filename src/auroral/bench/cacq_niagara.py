@@ -82,7 +82,7 @@ def functions(report: Report, lab: Lab) -> None:
         select = by_functions(limits, *_SPIN_US)
         plans = {"PullUp": pull_up(select), "PushDown": push_down(len(limits), select)}
         for system, plan in plans.items():
-            theirs, given = run_plan(lab, plan, limits, updates, warm, lab.files)
+            theirs, given = run_plan(lab, plan, limits, updates, warm)
             section.rows.append((per_stock, system, timed, theirs * 1e3, given))
             _require_results(report, f"{of}: {system}", given, limits, updates)
             report.bar(f"{of}: {system} / Auroral", theirs / mine, least=1.0)
@@ -124,17 +124,11 @@ def count_results(taken: pa.Table) -> int:
 
 
 def run_plan(
-    lab: Lab,
-    plan: Plan,
-    limits: Sequence[float],
-    updates: Sequence[Update],
-    warm: int,
-    files: int = 1,
+    lab: Lab, plan: Plan, limits: Sequence[float], updates: Sequence[Update], warm: int
 ) -> tuple[float, int]:
     """The median update of a plan over Parquet files, and how many results all updates gave.
 
-    Each stream is so many files, which are as many tasks: functions need all cores, while
-    comparing 2,250 prices takes less than another task.
+    Each stream is a file for every core, so that Spark can use them all.
     """
     session = plan_session(lab.spark)
     queries = constants(session, limits)
@@ -143,7 +137,7 @@ def run_plan(
     given = 0
     for number, (quotes, news) in enumerate(updates):
         paths = [
-            write_parts(table, lab.place / f"{name}{number}", files)
+            write_parts(table, lab.place / f"{name}{number}", lab.files)
             for name, table in (("stocks", quotes), ("articles", news))
         ]
         started = time.perf_counter()

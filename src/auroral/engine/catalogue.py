@@ -53,6 +53,11 @@ class Catalogue:
         entry = self._book.entries.get(name)
         return [entry] if entry is not None and entry.keys is None else []
 
+    def last_of(self, family: str) -> tuple[int, int]:
+        """How many entries a family has, and the first id of the last: others if it changes."""
+        held = self._book.families.get(family)
+        return (len(held.entries), next(reversed(held.entries.values())).first) if held else (0, 0)
+
     def view(self, name: str) -> View | None:
         """How the results of a query look, if an eddy has it."""
         with self._lock:
@@ -83,11 +88,24 @@ class Catalogue:
             key = parameter_types(pa.table({query.key: keys})).fields
             return Schema((*key, *fields.fields))
 
-    def together(self, name: str | None, taken: Callable[[Entry], int]) -> tuple[View, bool]:
-        """How the results of many queries look; and whether these are all that share a log."""
+    def together(
+        self,
+        name: str | None,
+        taken: Callable[[Entry], int],
+        has_sink: Callable[[str], bool],
+    ) -> tuple[View, bool]:
+        """How the results of many queries look; and whether these are all that share a log.
+
+        Those that a sink gets are left out.
+        """
         with self._lock:
-            chunks = self._those(name)
-            whole = len(chunks) == self.count(chunks[0].log)
+            found = self._those(name)
+            chunks = [entry for entry in found if not has_sink(family_of(entry.name))]
+            if not chunks:
+                names = list(dict.fromkeys(family_of(entry.name) for entry in found))
+                problem = f"the results of {', '.join(names)} are delivered to sinks already"
+                raise UsageError("HAS_SINK", problem)
+            whole = len(found) == self.count(found[0].log)
             return together_view(chunks, self.names_of, taken), whole
 
     def reading(self, log: str, after: int = 0) -> list[Entry]:

@@ -49,7 +49,9 @@ class Outputs:
         }
         self._sinks: dict[str, Sink] = {}
         """Changed between rounds alone; whoever looks at other times looks at a copy."""
-        self._readers = Readers(store, queries.catalogue, self._sources, self._sinks)
+        self._sunk = {o for o, saved in store.manifest.sinks().items() if not saved.get("closed")}
+        """Outputs that have a sink, or had one in an earlier run and may have it again."""
+        self._readers = self._all_readers()
         self._called: set[str] = set()
         """Those whose sinks are being called."""
         self._over = False
@@ -68,6 +70,8 @@ class Outputs:
         saved = self._store.manifest.sink(output)
         if saved is not None and saved["to"] != target and saved.get("closed"):
             saved = None  # it was another query's
+        if saved is not None and saved.get("empty"):
+            saved = None
         if saved is not None and saved["to"] != target:
             raise StateError(
                 "SINK_CHANGED",
@@ -79,8 +83,10 @@ class Outputs:
             if hasattr(sink, "path"):  # what others wrote there is no more
                 self._store.forget_sinks(target)
             self._begin(self._view(output), consumer(output))
+            self._store.commit(Change(sinks={output: {"to": target, "at": None, "empty": True}}))
         with self._queries.lock:
             self._sinks[output] = sink
+            self._sunk.add(output)
             self._readers.look_again()
 
     @property
@@ -131,6 +137,7 @@ class Outputs:
         """Let go of the sinks of queries that are no more; they have got everything."""
         for output in [output for output in self._sinks if self._found(output) is None]:
             sink = self._sinks.pop(output)
+            self._sunk.discard(output)
             sink.close()
             saved = self._store.manifest.sink(output)
             if saved is not None:
@@ -153,11 +160,14 @@ class Outputs:
 
     def take_over(self, before: Outputs) -> None:
         """Go on with the sinks of outputs as they were before boxes came or went."""
-        self._sinks, self._called = before._sinks, before._called
-        catalogue = self._queries.catalogue
-        self._readers = Readers(self._store, catalogue, self._sources, self._sinks)
+        self._sinks, self._sunk, self._called = before._sinks, before._sunk, before._called
+        self._readers = self._all_readers()
         self.lag_s = before.lag_s
         before._over = True
+
+    def _all_readers(self) -> Readers:
+        catalogue = self._queries.catalogue
+        return Readers(self._store, catalogue, self._sources, self._sinks, self._sunk)
 
     def deliver(self) -> int:
         """Hand everything new to the sinks; returns the number of tuples.
@@ -201,7 +211,8 @@ class Outputs:
 
     def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
         """The results of many queries since the last call, each tuple once."""
-        view, of_all = self._queries.catalogue.together(name, self._readers.taken_by)
+        readers = self._readers
+        view, of_all = self._queries.catalogue.together(name, readers.taken_by, readers.has_sink)
         return self._taken(name or "*", view, ALL if of_all else consumer(str(name)), limit)
 
     def _taken(self, name: str, view: View, reader: str, limit: int | None) -> pa.Table:
@@ -285,7 +296,7 @@ class Outputs:
     def _head(self, view: View, reader: str) -> int:
         """The first moment of which a reader has not everything."""
         taken = max(self._store.head(view.log, reader), view.since)
-        delivered = reader.removeprefix(OUTPUT) in self._sinks
+        delivered = reader.removeprefix(OUTPUT) in self._sunk
         return taken if delivered else max(taken, self._store.head(view.log, ALL))
 
     @property

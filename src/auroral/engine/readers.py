@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Generic, TypeVar
 
@@ -82,10 +82,13 @@ class Readers:
         catalogue: Catalogue,
         sources: Mapping[str, str],
         sinks: Mapping[str, object],
+        sunk: Collection[str],
     ):
         self._store = store
         self._catalogue = catalogue
         self._sinks = sinks
+        self._sunk = sunk
+        """Those that have a sink, or had one in an earlier run that is not bound again yet."""
         self._outputs: dict[str, list[str]] = {}
         """Those that read a query, by its name."""
         for output, source in sources.items():
@@ -98,8 +101,8 @@ class Readers:
         """By log."""
         self._newest: dict[str, int] = {}
         """By log, the id of the last query that came before the last look."""
-        self._members: dict[str, dict[int, Least[int]]] = {}
-        """By family, and by the first id of what was added to it together."""
+        self._members: dict[str, tuple[tuple[int, int], Least[tuple[Entry, int]]]] = {}
+        """By family, and how many entries it had then and which was the last."""
         self._member_sinks: dict[str, dict[str, Least[str]]] = {}
         """By family and log."""
         self._sinks_of: dict[str, list[str]] | None = None
@@ -124,36 +127,49 @@ class Readers:
         return held()
 
     def _head(self, entry: Entry) -> int | None:
-        there = self._catalogue.has(entry)
-        return max(self.taken_by(entry), entry.since) if there else None
+        if not self._catalogue.has(entry) or not entry.count:
+            return None
+        taken = max(self.taken_by(entry), entry.since)
+        alone = entry.keys is None
+        sinks = None if alone else self._by_member_sinks(family_of(entry.name), entry.log)
+        return taken if sinks is None else min(taken, sinks)
+
+    def has_sink(self, query: str) -> bool:
+        """Whether a sink gets the results of a query or family, now or once it is bound again."""
+        return any(reader in self._sunk for reader in (*self._outputs.get(query, ()), query))
 
     def taken_by(self, entry: Entry) -> int:
         """The moment before which everybody who reads a query has taken everything.
 
-        Those are its sink and the outputs that read it, or else whoever dequeues it, or all its
-        members one by one; and in any case the sinks of members.
+        Those are its sink and the outputs that read it, or else whoever dequeues it, or all
+        members of a family one by one. Sinks of single members are others.
         """
         name, log = family_of(entry.name), entry.log
-        readers = [*self._outputs.get(name, ()), *([name] if name in self._sinks else ())]
+        readers = [*self._outputs.get(name, ()), *([name] if name in self._sunk else ())]
         taken = min(self._store.head(log, consumer(reader)) for reader in readers or [name])
-        if not any(reader in self._sinks for reader in readers):
+        if not self.has_sink(name):
             taken = max(taken, self._store.head(log, ALL))
-        if entry.keys is None:
-            return taken
-        if 0 < entry.count - len(entry.gone) <= SMALL:
-            taken = max(taken, self._by_all_members(name, entry))
-        by_sinks = self._by_member_sinks(name, log)
-        return taken if by_sinks is None else min(taken, by_sinks)
+        return taken if entry.keys is None else max(taken, self._by_all_members(name))
 
-    def _by_all_members(self, family: str, entry: Entry) -> int:
-        held = self._members.setdefault(family, {})
-        if entry.first not in held:
-            names = [consumer(f"{family}[{key}]") for key in texts(entry)]
-            held[entry.first] = Least(
-                range(entry.count),
-                lambda n: None if n in entry.gone else self._store.head(entry.log, names[n]),
-            )
-        return held[entry.first]() or 0
+    def _by_all_members(self, family: str) -> int:
+        """The moment before which all members that are there have taken everything; 0 if many."""
+        mark = self._catalogue.last_of(family)
+        if family not in self._members or self._members[family][0] != mark:
+            self._members[family] = mark, self._least_of(family, self._catalogue.chunks(family))
+        return self._members[family][1]() or 0
+
+    def _least_of(self, family: str, entries: Sequence[Entry]) -> Least[tuple[Entry, int]]:
+        live = sum(entry.count - len(entry.gone) for entry in entries)
+        few = entries if live <= SMALL else ()
+        named = {(e.first, n): key for e in few for n, key in enumerate(texts(e))}
+
+        def head(member: tuple[Entry, int]) -> int | None:
+            entry, number = member
+            reader = consumer(f"{family}[{named[entry.first, number]}]")
+            taken = max(self._store.head(entry.log, reader), entry.since)
+            return None if number in entry.gone else taken
+
+        return Least([(e, number) for e in few for number in range(e.count)], head)
 
     def _by_member_sinks(self, family: str, log: str) -> int | None:
         if self._sinks_of is None:

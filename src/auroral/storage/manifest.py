@@ -127,6 +127,9 @@ class Manifest:
         row = self._one("SELECT position FROM sink WHERE output = ?", output)
         return json.loads(row[0]) if row else None
 
+    def sinks(self) -> dict[str, Any]:
+        return {o: json.loads(p) for o, p in self._all("SELECT output, position FROM sink")}
+
     def counters(self) -> dict[tuple[str, str], int]:
         rows = self._all("SELECT entity, name, value FROM counter")
         return {(entity, name): value for entity, name, value in rows}

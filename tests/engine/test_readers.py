@@ -1,0 +1,113 @@
+"""Who gets which results, and how long they are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import auroral as au
+from auroral.engine import Engine
+from auroral.errors import UsageError
+from tests.conformance import sparkless
+
+FROM = "SELECT n FROM ticks WHERE n >= :p"
+ROWS = [{"k": k, "p": 0} for k in (1, 2)]
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+
+
+def _network(*queries: str, family: Any = None) -> au.Network:
+    net = au.Network("market")
+    net.stream("ticks", "n bigint", progress=au.Ordered("n"))
+    if family is not None:
+        net.family("r", FROM, family, key="k")
+    for name in queries:
+        net.query(name, "SELECT n FROM ticks")
+    return net
+
+
+def _put(engine: Engine, *numbers: int) -> None:
+    engine.enqueue("ticks", [(n,) for n in numbers])
+    engine.drain()
+
+
+def _kept(engine: Engine) -> int:
+    return sum(segment.rows for segment in engine._store.segments("matches@ticks"))
+
+
+def _into(got: list[int]) -> Any:
+    return lambda delivery: got.extend(delivery.table["n"].to_pylist())
+
+
+def test_a_family_that_began_without_rows_keeps_nothing() -> None:
+    none = pa.table({"k": pa.array([], pa.int64()), "p": pa.array([], pa.int64())})
+    with sparkless.make_engine(_network(family=none)) as engine:
+        engine.modify(add={"r": ROWS[:1]})
+        for n in range(3):
+            _put(engine, n)
+            assert engine.dequeue("r[1]").num_rows == 1
+        assert _kept(engine) == 0
+
+
+def test_members_that_went_keep_nothing_if_others_are_read() -> None:
+    with sparkless.make_engine(_network(family=ROWS[:1])) as engine:
+        _put(engine, 1)
+        engine.modify(add={"r": ROWS[1:]}, remove=["r[1]"])
+        for n in range(2, 5):
+            _put(engine, n)
+            assert engine.dequeue("r[2]").num_rows == 1
+        assert _kept(engine) == 0
+
+
+def test_what_a_member_left_its_family_gives_if_it_is_read_as_one() -> None:
+    with sparkless.make_engine(_network(family=ROWS)) as engine:
+        _put(engine, 1)
+        engine.modify(remove=["r[1]", "r[2]"])
+        _put(engine, 2)
+        assert engine.dequeue("r").to_pylist() == [{"k": 1, "n": 1}, {"k": 2, "n": 1}]
+
+
+def test_what_a_sink_gets_is_not_taken_together() -> None:
+    got: list[int] = []
+    found: Rows = []
+    with sparkless.make_engine(_network("first", "sunk", "other")) as engine:
+        engine.bind_sink("first", lambda _: found.extend(engine.dequeue_all("ticks").to_pylist()))
+        engine.bind_sink("sunk", _into(got))
+        _put(engine, 1)
+        _put(engine, 2)
+        with pytest.raises(UsageError, match="HAS_SINK: the results of sunk are delivered"):
+            engine.dequeue_all("sunk")
+    assert got == [1, 2]
+    assert found == [{"n": 1, "queries": ["other"]}, {"n": 2, "queries": ["other"]}]
+
+
+def test_a_sink_that_is_bound_again_gets_what_came_meanwhile(tmp_path: Path) -> None:
+    got: list[int] = []
+    net = _network("sunk", "other")
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        engine.bind_sink("sunk", _into(got))
+        assert engine.dequeue_all("ticks").num_rows == 0
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        _put(engine, 1)
+        assert engine.dequeue_all("ticks").to_pylist() == [{"n": 1, "queries": ["other"]}]
+        engine.bind_sink("sunk", _into(got))
+        _put(engine, 2)
+    assert got == [1, 2]
+
+
+def test_the_sink_of_a_member_does_not_bring_back_what_its_family_gave() -> None:
+    got: list[int] = []
+    with sparkless.make_engine(_network("other", family=ROWS)) as engine:
+        engine.bind_sink("r[1]", _into(got))
+        _put(engine, 1)
+        assert engine.dequeue("r").num_rows == 2
+        engine.modify(remove=["r[1]"], add={"r": [{"k": 1, "p": 5}]})
+        assert engine.dequeue_all("ticks").to_pylist() == [{"n": 1, "queries": ["other"]}]
+    assert got == [1]
