@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import auroral as au
 from auroral.engine import Engine
-from auroral.errors import UsageError
+from auroral.errors import RunError, UsageError
 from tests.conformance import sparkless
 
 FROM = "SELECT n FROM ticks WHERE n >= :p"
@@ -88,18 +89,36 @@ def test_what_a_sink_gets_is_not_taken_together() -> None:
     assert found == [{"n": 1, "queries": ["other"]}, {"n": 2, "queries": ["other"]}]
 
 
-def test_a_sink_that_is_bound_again_gets_what_came_meanwhile(tmp_path: Path) -> None:
+def test_what_a_sink_did_not_get_is_taken_together_if_it_is_not_bound_again(
+    tmp_path: Path,
+) -> None:
     got: list[int] = []
     net = _network("sunk", "other")
-    with sparkless.make_engine(net, state=tmp_path) as engine:
+
+    def together(engine: Engine, number: int) -> Rows:
+        _put(engine, number)
+        found: Rows = engine.dequeue_all("ticks").to_pylist()
+        return found
+
+    def failing(_delivery: Any) -> None:
+        engine.dequeue_all("ticks")
+        raise ValueError
+
+    with suppress(RunError), sparkless.make_engine(net, state=tmp_path) as engine:
         engine.bind_sink("sunk", _into(got))
-        assert engine.dequeue_all("ticks").num_rows == 0
-    with sparkless.make_engine(net, state=tmp_path) as engine:
-        _put(engine, 1)
-        assert engine.dequeue_all("ticks").to_pylist() == [{"n": 1, "queries": ["other"]}]
-        engine.bind_sink("sunk", _into(got))
+        assert together(engine, 1) == [{"n": 1, "queries": ["other"]}]
+        engine.modify(add={"last": "SELECT n FROM ticks"})
+        engine.bind_sink("last", failing)
         _put(engine, 2)
     assert got == [1, 2]
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        assert together(engine, 3) == [
+            {"n": 2, "queries": ["last"]},
+            {"n": 3, "queries": ["sunk", "other", "last"]},
+        ]
+        engine.bind_sink("sunk", _into(got))
+        assert together(engine, 4) == [{"n": 4, "queries": ["other", "last"]}]
+    assert got == [1, 2, 4]
 
 
 def test_the_sink_of_a_member_does_not_bring_back_what_its_family_gave() -> None:

@@ -135,10 +135,11 @@ class Outputs:
 
     def close_gone(self) -> None:
         """Let go of the sinks of queries that are no more; they have got everything."""
-        for output in [output for output in self._sinks if self._found(output) is None]:
-            sink = self._sinks.pop(output)
+        for output in [output for output in self._sunk if self._found(output) is None]:
             self._sunk.discard(output)
-            sink.close()
+            sink = self._sinks.pop(output, None)
+            if sink is not None:
+                sink.close()
             saved = self._store.manifest.sink(output)
             if saved is not None:
                 self._store.commit(Change(sinks={output: {**saved, "closed": True}}))
@@ -207,18 +208,20 @@ class Outputs:
         view = self._view(output)
         if output in self._sinks:
             raise UsageError("HAS_SINK", f"the output {output} is delivered to its sink already")
-        return self._taken(output, view, consumer(output), limit)
+        return self._taken(output, view, [consumer(output)], limit)
 
     def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
         """The results of many queries since the last call, each tuple once."""
         readers = self._readers
         view, of_all = self._queries.catalogue.together(name, readers.taken_by, readers.has_sink)
-        return self._taken(name or "*", view, ALL if of_all else consumer(str(name)), limit)
+        if not of_all:
+            return self._taken(str(name), view, [consumer(str(name))], limit)
+        return self._taken(name or "*", view, [ALL, *readers.unbound(view.log)], limit)
 
-    def _taken(self, name: str, view: View, reader: str, limit: int | None) -> pa.Table:
+    def _taken(self, name: str, view: View, readers: list[str], limit: int | None) -> pa.Table:
         parts: list[pa.Table] = []
         head: int | None = None
-        for sealed, table in self._batches(view, reader):
+        for sealed, table in self._batches(view, *readers):
             parts.append(table)
             head = sealed
             if limit is not None and sum(p.num_rows for p in parts) >= limit:
@@ -227,7 +230,8 @@ class Outputs:
         table = view.finish(pa.concat_tables(visible) if visible else view.schema.empty_table())
         if head is not None:
             counts = {(name, "out"): table.num_rows}
-            self._store.commit(Change(heads={(view.log, reader): head}, counts=counts))
+            heads = {(view.log, r): max(head, self._store.head(view.log, r)) for r in readers}
+            self._store.commit(Change(heads=heads, counts=counts))
             self._release(view.log)
         self._note_lag(name, parts)
         return table
@@ -307,9 +311,9 @@ class Outputs:
         for sink in self._sinks.values():
             sink.close()
 
-    def _batches(self, view: View, reader: str) -> Iterator[tuple[int, pa.Table]]:
+    def _batches(self, view: View, *readers: str) -> Iterator[tuple[int, pa.Table]]:
         """New tuples, step by step, with the moment before which they lie."""
-        head = self._head(view, reader)
+        head = min(self._head(view, reader) for reader in readers)
         complete = self._emitted_before(view.log)
         for sealed, group in _runs(self._store.segments(view.log, head)):
             last = min(sealed, complete)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Generic, TypeVar
 
@@ -82,13 +82,14 @@ class Readers:
         catalogue: Catalogue,
         sources: Mapping[str, str],
         sinks: Mapping[str, object],
-        sunk: Collection[str],
+        sunk: Set[str],
     ):
         self._store = store
         self._catalogue = catalogue
         self._sinks = sinks
         self._sunk = sunk
         """Those that have a sink, or had one in an earlier run that is not bound again yet."""
+        self._sources = sources
         self._outputs: dict[str, list[str]] = {}
         """Those that read a query, by its name."""
         for output, source in sources.items():
@@ -135,8 +136,20 @@ class Readers:
         return taken if sinks is None else min(taken, sinks)
 
     def has_sink(self, query: str) -> bool:
-        """Whether a sink gets the results of a query or family, now or once it is bound again."""
-        return any(reader in self._sunk for reader in (*self._outputs.get(query, ()), query))
+        """Whether a sink gets the results of a query or family."""
+        return any(reader in self._sinks for reader in self._all_of(query))
+
+    def unbound(self, log: str) -> list[str]:
+        """Consumers of a log that were sinks of queries in an earlier run and are not bound."""
+        found = []
+        for output in sorted(self._sunk - self._sinks.keys()):
+            entries = self._catalogue.chunks(self._sources.get(output, output))
+            if entries and entries[0].log == log:
+                found.append(consumer(output))
+        return found
+
+    def _all_of(self, query: str) -> list[str]:
+        return [*self._outputs.get(query, ()), query]
 
     def taken_by(self, entry: Entry) -> int:
         """The moment before which everybody who reads a query has taken everything.
@@ -145,9 +158,10 @@ class Readers:
         members of a family one by one. Sinks of single members are others.
         """
         name, log = family_of(entry.name), entry.log
-        readers = [*self._outputs.get(name, ()), *([name] if name in self._sunk else ())]
-        taken = min(self._store.head(log, consumer(reader)) for reader in readers or [name])
-        if not self.has_sink(name):
+        outputs = self._outputs.get(name, [])
+        readers = self._all_of(name) if name in self._sunk or not outputs else outputs
+        taken = min(self._store.head(log, consumer(reader)) for reader in readers)
+        if self._sunk.isdisjoint(readers):
             taken = max(taken, self._store.head(log, ALL))
         return taken if entry.keys is None else max(taken, self._by_all_members(name))
 
