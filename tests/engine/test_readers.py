@@ -121,6 +121,16 @@ def test_what_a_sink_did_not_get_is_taken_together_if_it_is_not_bound_again(
     assert got == [1, 2, 4]
 
 
+@pytest.mark.parametrize("limit", ["x", -1, 1.5])
+def test_a_limit_is_a_number_of_rows(limit: Any) -> None:
+    with sparkless.make_engine(_network("q")) as engine:
+        _put(engine, 1)
+        for take in (engine.dequeue, engine.dequeue_all):
+            with pytest.raises(UsageError, match="BAD_CALL: limit is a number of rows"):
+                take("q", limit=limit)
+        assert engine.dequeue("q", limit=1).num_rows == 1
+
+
 def test_the_sink_of_a_member_does_not_bring_back_what_its_family_gave() -> None:
     got: list[int] = []
     with sparkless.make_engine(_network("other", family=ROWS)) as engine:

@@ -219,6 +219,8 @@ class Outputs:
         return self._taken(name or "*", view, [ALL, *readers.unbound(view.log)], limit)
 
     def _taken(self, name: str, view: View, readers: list[str], limit: int | None) -> pa.Table:
+        if limit is not None and not (isinstance(limit, int) and limit >= 0):
+            raise UsageError("BAD_CALL", f"limit is a number of rows, not {limit!r}")
         parts: list[pa.Table] = []
         head: int | None = None
         for sealed, table in self._batches(view, *readers):
