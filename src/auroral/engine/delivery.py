@@ -49,7 +49,11 @@ class Outputs:
         }
         self._sinks: dict[str, Sink] = {}
         """Changed between rounds alone; whoever looks at other times looks at a copy."""
-        self._sunk = {o for o, saved in store.manifest.sinks().items() if not saved.get("closed")}
+        self._sunk = {
+            output
+            for output, saved in store.manifest.sinks().items()
+            if isinstance(saved, dict) and not saved.get("closed")  # dead letters have a number
+        }
         """Outputs that have a sink, or had one in an earlier run and may have it again."""
         self._readers = self._all_readers()
         self._called: set[str] = set()
