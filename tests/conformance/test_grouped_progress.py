@@ -52,26 +52,15 @@ BOXED = {
 }
 
 
-@pytest.mark.parametrize("query", SHARED)
-def test_what_one_stream_declares_is_nothing_to_others(
+@pytest.mark.parametrize("query", [*SHARED, *BOXED])
+def test_only_groups_that_close_by_themselves_need_a_box(
     query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sparkless.no_spark(monkeypatch)
     net = network()
-    net.query("q", SHARED[query])
+    net.query("q", (SHARED | BOXED)[query])
     with sparkless.make_engine(net) as engine:
-        assert engine.stats()["queries"]["q"]["shared"]
-
-
-@pytest.mark.parametrize("query", BOXED)
-def test_groups_that_close_by_themselves_need_a_box(
-    query: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sparkless.no_spark(monkeypatch)
-    net = network()
-    net.query("q", BOXED[query])
-    with sparkless.make_engine(net) as engine:
-        assert not engine.stats()["queries"]["q"]["shared"]
+        assert engine.stats()["queries"]["q"]["shared"] == (query in SHARED)
 
 
 def test_a_family_is_told_whose_progress_differs() -> None:

@@ -59,6 +59,19 @@ def tuples(field: str) -> pa.Table:
     )
 
 
+def calling(names: str) -> tuple[au.Network, list[int]]:
+    """The same with a Python predicate, and what it is called with."""
+    called: list[int] = []
+
+    def high(x: pa.Array) -> pa.Array:
+        called.extend(x.to_pylist())
+        return pa.array([value > 50 for value in x.to_pylist()])
+
+    net = network(names, "high(x)")
+    net.function("high", high, returns="boolean")
+    return net, called
+
+
 @contextmanager
 def fed(net: au.Network) -> Iterator[au.Engine]:
     with sparkless.make_engine(net, train=2 * ROWS) as engine:
@@ -92,14 +105,7 @@ def test_a_tuple_is_counted_once_and_visits_a_filter_once(names: str) -> None:
 @pytest.mark.usefixtures("buckets")
 @pytest.mark.parametrize("names", BY_KEYS)
 def test_a_filter_is_visited_in_each_bucket_that_needs_a_tuple(names: str) -> None:
-    called: list[int] = []
-
-    def high(x: pa.Array) -> pa.Array:
-        called.extend(x.to_pylist())
-        return pa.array([value > 50 for value in x.to_pylist()])
-
-    net = network(names, "high(x)")
-    net.function("high", high, returns="boolean")
+    net, called = calling(names)
     with fed(net) as engine:
         (eddy,) = engine.stats()["eddies"].values()
     told = eddy["arcs"]["a"]
@@ -132,14 +138,7 @@ def test_results_of_selections_are_in_order(names: str) -> None:
 @pytest.mark.usefixtures("buckets")
 @pytest.mark.parametrize("names", ["select", "join", "select join", "select count join"])
 def test_a_function_is_called_once_for_a_tuple(names: str) -> None:
-    called: list[int] = []
-
-    def high(x: pa.Array) -> pa.Array:
-        called.extend(x.to_pylist())
-        return pa.array([value > 50 for value in x.to_pylist()])
-
-    net = network(names, "high(x)")
-    net.function("high", high, returns="boolean")
+    net, called = calling(names)
     with fed(net):
         assert len(called) == ROWS
 
