@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -140,3 +141,66 @@ def test_the_sink_of_a_member_does_not_bring_back_what_its_family_gave() -> None
         engine.modify(remove=["r[1]"], add={"r": [{"k": 1, "p": 5}]})
         assert engine.dequeue_all("ticks").to_pylist() == [{"n": 1, "queries": ["other"]}]
     assert got == [1]
+
+
+def test_what_a_family_gave_its_members_do_not_give_again() -> None:
+    """Whether or not it is kept for others."""
+    for others in ((), ("other",)):
+        with sparkless.make_engine(_network(*others, family=ROWS)) as engine:
+            _put(engine, 1)
+            assert engine.dequeue("r[1]").num_rows == 1
+            assert engine.dequeue("r").num_rows == 2
+            _put(engine, 2)
+            assert engine.dequeue("r[2]").to_pylist() == [{"n": 2}], others
+
+
+def test_what_all_members_gave_their_family_does_not_give_again() -> None:
+    for others in ((), ("other",)):
+        with sparkless.make_engine(_network(*others, family=ROWS)) as engine:
+            _put(engine, 1)
+            assert [engine.dequeue(f"r[{k}]").num_rows for k in (1, 2)] == [1, 1]
+            _put(engine, 2)
+            assert engine.dequeue("r[1]").num_rows == 1
+            assert engine.dequeue("r").to_pylist() == [{"k": k, "n": 2} for k in (1, 2)], others
+
+
+def test_what_a_query_gives_its_output_it_does_not_give_itself() -> None:
+    for others in ((), ("other",)):
+        net = _network("q", *others)
+        net.output("named", "q")
+        with sparkless.make_engine(net) as engine:
+            _put(engine, 1)
+            assert engine.dequeue("named").num_rows == 1
+            _put(engine, 2)
+            assert engine.dequeue("q").to_pylist() == [{"n": 2}], others
+            assert engine.dequeue("named").to_pylist() == [{"n": 2}], others
+
+
+def test_members_do_not_take_what_the_sink_of_their_family_waits_for() -> None:
+    got: list[int] = []
+    with sparkless.make_engine(_network(family=ROWS)) as engine:
+
+        def sink(delivery: Any) -> None:
+            for key, problem in ((1, "the output r[1] is"), (2, "what r[2] would give is")):
+                with pytest.raises(UsageError, match=re.escape(f"HAS_SINK: {problem} delivered")):
+                    engine.dequeue(f"r[{key}]")
+            got.extend(delivery.table["n"].to_pylist())
+
+        engine.bind_sink("r", sink)
+        own: list[int] = []
+        engine.bind_sink("r[1]", _into(own))
+        for n in range(3):
+            _put(engine, n)
+    assert got == [0, 0, 1, 1, 2, 2]
+    assert own == [0, 1, 2]
+
+
+def test_a_query_whose_output_has_a_sink_is_not_dequeued(tmp_path: Path) -> None:
+    net = _network("q")
+    net.output("named", "q", sink={"format": "jsonl", "path": str(tmp_path / "named.jsonl")})
+    net.output("plain", "q")
+    with sparkless.make_engine(net) as engine:
+        _put(engine, 1)
+        with pytest.raises(UsageError, match="HAS_SINK: what q would give is delivered to a sink"):
+            engine.dequeue("q")
+        assert engine.dequeue("plain").to_pylist() == [{"n": 1}]

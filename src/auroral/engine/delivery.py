@@ -212,6 +212,10 @@ class Outputs:
         view = self._view(output)
         if output in self._sinks:
             raise UsageError("HAS_SINK", f"the output {output} is delivered to its sink already")
+        with self._queries.lock:
+            if self._readers.has_others_sink(output):
+                problem = f"what {output} would give is delivered to a sink already"
+                raise UsageError("HAS_SINK", problem, hint="give it a sink of its own")
         return self._taken(output, view, [consumer(output)], limit)
 
     def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
@@ -306,8 +310,10 @@ class Outputs:
     def _head(self, view: View, reader: str) -> int:
         """The first moment of which a reader has not everything."""
         taken = max(self._store.head(view.log, reader), view.since)
-        delivered = reader.removeprefix(OUTPUT) in self._sunk
-        return taken if delivered else max(taken, self._store.head(view.log, ALL))
+        if reader == ALL:
+            return taken
+        with self._queries.lock:
+            return max(taken, self._readers.begins(reader.removeprefix(OUTPUT)))
 
     @property
     def names(self) -> tuple[str, ...]:

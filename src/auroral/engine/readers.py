@@ -158,12 +158,40 @@ class Readers:
         members of a family one by one. Sinks of single members are others.
         """
         name, log = family_of(entry.name), entry.log
-        outputs = self._outputs.get(name, [])
-        readers = self._all_of(name) if name in self._sunk or not outputs else outputs
+        readers = self._readers_of(name)
         taken = min(self._store.head(log, consumer(reader)) for reader in readers)
-        if self._sunk.isdisjoint(readers):
-            taken = max(taken, self._store.head(log, ALL))
-        return taken if entry.keys is None else max(taken, self._by_all_members(name))
+        return taken if not self._sunk.isdisjoint(readers) else max(taken, self._by_others(entry))
+
+    def _readers_of(self, query: str) -> list[str]:
+        """Those whom the results of a query or family are kept for."""
+        outputs = self._outputs.get(query, [])
+        return self._all_of(query) if query in self._sunk or not outputs else outputs
+
+    def _by_others(self, entry: Entry) -> int:
+        """The moment before which everything was taken by others in place of its readers."""
+        together = self._store.head(entry.log, ALL)
+        if entry.keys is None:
+            return together
+        return max(together, self._by_all_members(family_of(entry.name)))
+
+    def begins(self, output: str) -> int:
+        """The moment before which others have taken what an output without a sink would get."""
+        query, counted = self._place(output)
+        entries = self._catalogue.chunks(query)
+        if output in self._sunk or not entries:
+            return 0
+        return self._by_others(entries[0]) if counted else self.taken_by(entries[0])
+
+    def has_others_sink(self, output: str) -> bool:
+        """Whether a sink gets what an output would get, and nothing is kept for the output."""
+        query, counted = self._place(output)
+        return not counted and output not in self._sinks and self.has_sink(query)
+
+    def _place(self, output: str) -> tuple[str, bool]:
+        """The query or family an output reads, and whether results are kept for it."""
+        source = self._sources.get(output, output)
+        query = source.partition("[")[0]
+        return query, source == query and output in self._readers_of(query)
 
     def _by_all_members(self, family: str) -> int:
         """The moment before which all members that are there have taken everything; 0 if many."""
