@@ -153,6 +153,21 @@ def test_positional_counts(rows: int, width: int, seed: int) -> None:
     assert (positional.counts(words) == bits.sum(axis=0, dtype=np.int64)).all()
 
 
+@given(st.lists(st.integers(0, 40_000), max_size=4), st.integers(0, 3), st.integers(0, 10))
+def test_positional_counts_of_rows_that_come_bit_by_bit(
+    sizes: list[int], width: int, seed: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    counter = positional.Counter(width, 8)
+    expected = np.zeros(width * 64, np.int64)
+    for rows in sizes:
+        words = draw.integers(0, 2**64, (rows, width), dtype=np.uint64)
+        counter.add(words)
+        bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+        expected += bits.sum(axis=0, dtype=np.int64)
+        assert (counter.total() == expected).all()
+
+
 @given(st.integers(0, 50), st.integers(1, 40), st.integers(0, 10))
 def test_any_bit(rows: int, width: int, seed: int) -> None:
     draw = np.random.default_rng(seed)

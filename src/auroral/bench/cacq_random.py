@@ -87,7 +87,7 @@ def _one_more(report: Report, lab: Lab, trains: Sequence[pa.Table]) -> None:
     added: list[float] = []
     base: list[float] = []
     with lab.engine(fewer, train) as one, lab.engine(more, train) as other:
-        for number, table in enumerate([*trains, *trains, *trains]):
+        for number, table in enumerate([*trains] * lab.steps(8, 3)):
             if number % 2:  # whoever comes first has an advantage, or none: in turn
                 much, little = feed(other, "S", table), feed(one, "S", table)
             else:

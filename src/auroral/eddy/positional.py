@@ -7,42 +7,69 @@ from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
 
-_BYTES = 1 << 19
-"""What one round of adders reads, at most: it has to stay in the cache."""
+_BYTES = 1 << 17
+"""What one adder reads of each of its inputs, at most: all of them have to stay in the cache."""
+_ROWS = 1 << 10
 _LANES = np.uint64(0x0101010101010101)
 
 
 def counts(words: Words) -> NDArray[np.int64]:
-    """For each of the 64 · width bits of a row, in how many rows it is set.
-
-    Carry-save adders (Harley and Seal) over sixteen slabs of rows at a time: five operations a
-    word, where adding bit by bit would take 24.
-    """
+    """For each of the 64 · width bits of a row, in how many rows it is set."""
     rows, width = words.shape
     if rows < 256 or not width:
         return _by_lanes(words)
-    slab = max(1, min(_BYTES // (width * 128), -(-rows // 64), rows // 16))
-    planes = np.zeros((4, slab, width), np.uint64)
-    rounds = rows // (16 * slab)
-    sixteens = np.empty((rounds, slab, width), np.uint64)
-    adders = _Adders(planes, np.empty((8, slab, width), np.uint64))
-    for number in range(rounds):
-        start = number * 16 * slab
-        part = words[start : start + 16 * slab].reshape(16, slab, width)
-        adders.sixteen(part, sixteens[number])
-    total = counts(sixteens.reshape(rounds * slab, width)) << 4
-    for weight in range(4):
-        total += _by_lanes(planes[weight]) << weight
-    total += _by_lanes(words[rounds * 16 * slab :])
-    return total
+    counter = Counter(width, -(-rows // 64))
+    counter.add(words)
+    return counter.total()
+
+
+class Counter:
+    """The same of rows that come some at a time.
+
+    Carry-save adders (Harley and Seal) over sixteen slabs of rows at a time: five operations a
+    word, where adding bit by bit would take 24. What they carry is counted likewise.
+    """
+
+    def __init__(self, width: int, most: int = _ROWS):
+        fitting = max(1, min(most, _ROWS, _BYTES // (max(width, 1) * 8)))
+        self._slab = 1 << (fitting.bit_length() - 1)
+        """Rows; a power of two, so that chunks of tuples are whole rounds."""
+        self._adders = _Adders(self._slab, width)
+        self._carried = np.empty((16, self._slab, width), np.uint64)
+        """The sixteens of rounds that `_next` has not got yet."""
+        self._waiting = 0
+        self._next: Counter | None = None
+        self._rest = np.zeros(width * 64, np.int64)
+
+    def add(self, words: Words) -> None:
+        """Count more rows; it goes best if they come in thousands."""
+        slab, width = self._slab, words.shape[1]
+        whole = len(words) // (16 * slab) * 16 * slab
+        for start in range(0, whole, 16 * slab):
+            slabs = words[start : start + 16 * slab].reshape(16, slab, width)
+            self._adders.sixteen(slabs, self._carried[self._waiting])
+            self._waiting += 1
+            if self._waiting == 16:
+                self._next = self._next or Counter(width, slab)
+                self._next.add(self._carried.reshape(16 * slab, width))
+                self._waiting = 0
+        self._rest += _by_lanes(words[whole:])
+
+    def total(self) -> NDArray[np.int64]:
+        """The counts of all rows so far."""
+        found = self._adders.total() + self._rest
+        for carried in self._carried[: self._waiting]:
+            found += _by_lanes(carried) << 4
+        return found if self._next is None else found + (self._next.total() << 4)
 
 
 class _Adders:
     """Ones, twos, fours and eights of what was added so far, one of each per bit of a slab."""
 
-    def __init__(self, planes: Words, scratch: Words):
-        self.ones, self.twos, self.fours, self.eights = planes
-        self.scratch = scratch
+    def __init__(self, slab: int, width: int):
+        self.planes = np.zeros((4, slab, width), np.uint64)
+        self.ones, self.twos, self.fours, self.eights = self.planes
+        self.scratch = np.empty((8, slab, width), np.uint64)
 
     def sixteen(self, slabs: Words, carry: Words) -> None:
         """Add sixteen slabs; `carry` takes the sixteens."""
@@ -65,6 +92,13 @@ class _Adders:
         np.bitwise_xor(half, right, out=kept)
         np.bitwise_and(half, right, out=half)
         np.bitwise_or(half, both, out=carry)
+
+    def total(self) -> NDArray[np.int64]:
+        """The counts of what was not carried."""
+        found = _by_lanes(self.ones)
+        for weight, plane in enumerate(self.planes[1:], 1):
+            found += _by_lanes(plane) << weight
+        return found
 
 
 def _by_lanes(words: Words) -> NDArray[np.int64]:

@@ -42,7 +42,6 @@ __all__ = [
 CHUNK = 16_384
 """So many tuples take the same way."""
 _SAMPLE = 500
-_CACHED = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -146,30 +145,28 @@ class _Bits:
         if removed is not None:
             self.live = mask_of(~np.isin(block.ids, removed), len(self.live))
         width = len(self.live)
-        if counted:
-            # Counts are taken whenever so much has come as the cache holds.
-            rows = min(rows, max(1, _CACHED // (CHUNK * width * 8)) * CHUNK)
-        self.words = np.empty((rows, width), np.uint64)
-        self._counts = np.zeros(width * 64, np.int64) if counted else None
+        self.words = np.empty((min(rows, CHUNK) if counted else rows, width), np.uint64)
+        self._counter = positional.Counter(width) if counted else None
+        """Counts each chunk when the next one comes, so that it is still in the cache."""
         self._filled = 0
 
     def next(self, rows: int) -> Words:
         """Where the lineage of the next tuples goes."""
-        if self._filled + rows > len(self.words):
+        if self._counter is not None:
             self._count()
         self._filled += rows
         return self.words[self._filled - rows : self._filled]
 
     def _count(self) -> None:
-        assert self._counts is not None
-        self._counts += positional.counts(self.words[: self._filled])
+        assert self._counter is not None
+        self._counter.add(self.words[: self._filled])
         self._filled = 0
 
     def counts(self) -> Counts:
         """Queries and how many tuples satisfy them."""
         self._count()
-        assert self._counts is not None
-        return self.block.ids, self._counts[: len(self.block.ids)]
+        assert self._counter is not None
+        return self.block.ids, self._counter.total()[: len(self.block.ids)]
 
 
 class _Work:
