@@ -204,3 +204,15 @@ def test_a_query_whose_output_has_a_sink_is_not_dequeued(tmp_path: Path) -> None
         with pytest.raises(UsageError, match="HAS_SINK: what q would give is delivered to a sink"):
             engine.dequeue("q")
         assert engine.dequeue("plain").to_pylist() == [{"n": 1}]
+
+
+def test_a_family_gives_what_members_left_although_others_came_later() -> None:
+    """Those that nobody has read have taken nothing."""
+    with sparkless.make_engine(_network("other", family=ROWS[:1])) as engine:
+        _put(engine, 1)
+        engine.modify(add={"r": [{"k": k, "p": 0} for k in (2, 3)]}, remove=["r[1]"])
+        _put(engine, 2)
+        assert engine.dequeue("r[2]").num_rows == 1
+        assert engine.dequeue("other").num_rows == 2
+        found = [(row["k"], row["n"]) for row in engine.dequeue("r").to_pylist()]
+        assert found == [(1, 1), (2, 2), (3, 2)]

@@ -208,8 +208,10 @@ class Readers:
         def head(member: tuple[Entry, int]) -> int | None:
             entry, number = member
             reader = consumer(f"{family}[{named[entry.first, number]}]")
-            taken = max(self._store.head(entry.log, reader), entry.since)
-            return None if number in entry.gone else taken
+            taken = self._store.head(entry.log, reader)
+            if number in entry.gone:
+                return None
+            return max(taken, entry.since) if taken else 0  # a family may be read as one
 
         return Least([(e, number) for e in few for number in range(e.count)], head)
 
