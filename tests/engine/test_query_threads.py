@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 import auroral as au
-from auroral.engine.modification import Modification
+from auroral.eddy.book import Book
+from auroral.engine.modification import Modification, ModificationReader
 from auroral.engine.queries import Queries
 from auroral.engine.stepper import Stepper
 from auroral.io.sinks.sink import Delivery
 from auroral.storage import Store
 from tests.conformance import sparkless
 
-from .market import batch, ticks
+from .market import batch, numbers, ticks
 
 _LONG_S = 60
 
@@ -177,3 +178,41 @@ def test_what_comes_when_the_engine_ends_is_told_so(
             thread.join(_LONG_S)
         assert "NOT_STARTED" in str(raised[0])
         assert engine._loop.failure is None
+
+
+@pytest.mark.parametrize("slow", ["read", "draft"])
+def test_others_go_on_while_queries_are_read_and_compiled(
+    monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    """Also if their predicates are compiled anew meanwhile; the new ones see what comes after."""
+    sparkless.no_spark(monkeypatch)
+    changing, go_on = threading.Event(), threading.Event()
+    whose = {"read": ModificationReader, "draft": Book}[slow]
+    quick = getattr(whose, slow)
+
+    def slowly(self: Any, one: Any, other: Any) -> Any:
+        done = quick(self, one, other)
+        changing.set()
+        assert go_on.wait(_LONG_S)
+        return done
+
+    with sparkless.make_engine(_network(), background=True) as engine:
+        engine.enqueue("ticks", batch(0, 10))
+        engine.drain()
+        monkeypatch.setattr(whose, slow, slowly)
+        thread, raised = _in_thread(
+            lambda: engine.modify(add={"new": "SELECT n FROM ticks WHERE price < 100 OR n = 25"})
+        )
+        assert changing.wait(_LONG_S)
+        engine.enqueue("ticks", batch(10, 20))
+        engine.drain()
+        assert engine.dequeue("all").num_rows == 20
+        engine._queries.book.parts("ticks")._rebuild()
+        engine._queries.version("eddy@ticks", 15)
+        go_on.set()
+        thread.join(_LONG_S)
+        assert not raised
+        engine.enqueue("ticks", batch(20, 30))
+        engine.drain()
+        assert numbers(engine.dequeue("all")) == list(range(20, 30))
+        assert numbers(engine.dequeue("new")) == [n for n in range(20, 30) if n % 11 or n == 25]

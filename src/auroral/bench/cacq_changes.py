@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
@@ -38,6 +39,8 @@ _MOST_MS = 50
 _MOST_MANY_S = 30
 _LITTLE = 1.25
 """How much longer a train may take because queries change before it."""
+_MUCH = 10
+"""And because very many change during it: reading them takes the driver's core."""
 
 
 def changes(report: Report, lab: Lab) -> None:
@@ -75,6 +78,7 @@ def _random(report: Report, section: Section, lab: Lab) -> None:
         found = matches(engine)
         agree = agreement({f"q{n}": found[f"q{count + n}"] for n in range(many)}, trains[:1], more)
         all_removed = _seconds(lambda: engine.modify(remove=list(wanted)))
+        meanwhile = _meanwhile(engine, trains[2], lambda: engine.modify(add=wanted))
     _rows(section, "a query is added", count, added)
     _rows(section, "a query is removed", count + 1, removed)
     _rows(section, f"{many:,} queries are added", count, [all_added])
@@ -84,6 +88,9 @@ def _random(report: Report, section: Section, lab: Lab) -> None:
     report.bar(f"changes: s to add {many:,} queries at once", all_added, most=_MOST_MANY_S)
     ratio = statistics.median(disturbed) / statistics.median(quiet)
     report.bar("changes: train after one / train without", ratio, most=_LITTLE)
+    longest = max(meanwhile) / statistics.median(quiet)
+    name = f"changes: longest train while {many:,} are added / train without"
+    report.bar(name, longest, most=_MUCH)
     report.bar("changes: new queries that count what comes after them", right / times, least=1.0)
     report.bar(f"changes: of {many:,} queries, counts that agree with numpy", agree, least=1.0)
 
@@ -144,6 +151,17 @@ def _expected(rules: pa.Table, train: pa.Table, count: int, times: int) -> dict[
         **dict.fromkeys(range(count + times, rules.num_rows), 2),
     }
     return {rule: int(once[rule]) * trains for rule, trains in seen.items()}
+
+
+def _meanwhile(engine: au.Engine, train: pa.Table, action: Callable[[], object]) -> list[float]:
+    """How long trains take while something is done in a thread of its own; at least one."""
+    seconds: list[float] = []
+    with ThreadPoolExecutor(1) as thread:
+        done = thread.submit(action)
+        while not seconds or not done.done():
+            seconds.append(feed(engine, "S", train))
+        done.result()
+    return seconds
 
 
 def _counted(query: Conjunction) -> au.Query:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -23,6 +25,36 @@ from auroral.eddy.stems.step import JoinGroup
 from auroral.eddy.version import Version
 
 Alike = tuple[Template, bool]
+Going = tuple[Entry, Ids]
+"""An entry and those of its queries that are to go."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The predicates of an arc as they will be once queries have gone and come."""
+
+    before: tuple[str, ...]
+    """The files of the parts it was made from."""
+    parts: Parts
+    gone: Sequence[tuple[str, Ids]]
+    fresh: Sequence[Selection]
+
+    def make(self, parts: Parts | None = None) -> None:
+        """Compile them."""
+        parts = parts or self.parts
+        if self.gone:
+            parts.remove(self.gone)
+        if self.fresh:
+            parts.add(self.fresh)
+
+    def finished(self, now: Parts | None) -> Parts:
+        """What takes the place of the parts there are now."""
+        if now is not None and now.paths != self.before:
+            self.make(now)  # they were compiled anew meanwhile, as values had been seen
+            return now
+        if now is not None:
+            self.parts.take_over(now)
+        return self.parts
 
 
 class Book:
@@ -43,12 +75,57 @@ class Book:
         """Those of which more has to be known than their template."""
         self.kept: dict[str, dict[str, Entry]] = {}
         """Those whose results are kept, by log and name, in the order in which they came."""
+        self.drafting = False
+        """Whether a change is being prepared."""
 
     # ── changing ──
 
-    def add(self, entries: Sequence[Entry]) -> None:
-        """Register queries; predicates are compiled once for all of them."""
+    def draft(self, going: Sequence[Going], coming: Sequence[Entry]) -> dict[str, Draft]:
+        """Compile predicates for a change, once for all queries; the eddies go on meanwhile.
+
+        Whoever calls this sees to it that there is one change at a time. Until it is made true
+        nothing is swept away, as nobody knows the new files.
+        """
+        gone: dict[str, list[tuple[str, Ids]]] = {}
+        for entry, ids in going:
+            for arc, selection in entry.selections():
+                gone.setdefault(arc, []).append((selection.kind, ids))
         fresh: dict[str, list[Selection]] = {}
+        for entry in coming:
+            for arc, selection in entry.selections():
+                fresh.setdefault(arc, []).append(selection)
+        made = {}
+        for arc in dict.fromkeys([*gone, *fresh]):
+            before = self._parts.get(arc) or Parts(self._directory, arc.replace("/", "-"))
+            made[arc] = Draft(before.paths, before.draft(), gone.get(arc, ()), fresh.get(arc, ()))
+            made[arc].make()
+        return made
+
+    def change(
+        self,
+        removed: Sequence[Entry] = (),
+        members: Mapping[str, Sequence[int]] = MappingProxyType({}),
+        added: Sequence[Entry] = (),
+        *,
+        drafts: Mapping[str, Draft] | None = None,
+    ) -> None:
+        """Forget queries, members of families by number, and register others."""
+        if drafts is None:
+            drafts = self.draft(self.going(removed, members), added)
+        self._remove(removed)
+        for name, numbers in members.items():
+            self._sizes[self.entries[name].arcs[0]] -= len(numbers)
+        self._add(added)
+        for arc, draft in drafts.items():
+            self._parts[arc] = draft.finished(self._parts.get(arc))
+        self.drafting = False
+
+    def going(self, removed: Sequence[Entry], members: Mapping[str, Sequence[int]]) -> list[Going]:
+        """Entries and the ids of them that will be no more."""
+        some = [(self.entries[name], list(numbers)) for name, numbers in members.items()]
+        return [*((e, e.ids) for e in removed), *((e, e.ids[numbers]) for e, numbers in some)]
+
+    def _add(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             self.entries[entry.name] = entry
             self.families.add(entry)
@@ -59,13 +136,8 @@ class Book:
                 self._special[entry.name] = entry
             if entry.kept:
                 self.kept.setdefault(entry.log, {})[entry.name] = entry
-            for arc, selection in entry.selections():
-                fresh.setdefault(arc, []).append(selection)
-        for arc, selections in fresh.items():
-            self.parts(arc).add(selections)
 
-    def remove(self, entries: Sequence[Entry]) -> None:
-        """Forget queries and families."""
+    def _remove(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             del self.entries[entry.name]
             self.families.remove(entry)
@@ -78,20 +150,6 @@ class Book:
             if isinstance(entry.read, Template):
                 self._alike[entry.read, entry.kept] -= 1
         self._alike += Counter()  # drops what has come to zero
-        self._forget([(entry, entry.ids) for entry in entries])
-
-    def remove_members(self, entry: Entry, members: Sequence[int]) -> None:
-        """Forget some members of a family, by number."""
-        self._sizes[entry.arcs[0]] -= len(members)
-        self._forget([(entry, entry.ids[list(members)])])
-
-    def _forget(self, queries: Sequence[tuple[Entry, Ids]]) -> None:
-        gone: dict[str, list[tuple[str, Ids]]] = {}
-        for entry, ids in queries:
-            for arc, selection in entry.selections():
-                gone.setdefault(arc, []).append((selection.kind, ids))
-        for arc, some in gone.items():
-            self.parts(arc).remove(some)
 
     def parts(self, arc: str) -> Parts:
         """The compiled predicates of an arc, or of a group's joined tuples."""
@@ -101,6 +159,8 @@ class Book:
 
     def sweep(self, versions: Iterable[Version]) -> None:
         """Delete compiled predicates that no version has any more."""
+        if self.drafting:
+            return
         used = {path for v in versions for made in v.filters.values() for path in made.paths}
         used |= {path for parts in self._parts.values() for path in parts.paths}
         for path in self._directory.iterdir():

@@ -6,11 +6,13 @@ costs little however many there are, and a tuple meets few parts.
 
 from __future__ import annotations
 
+import copy
 import pickle
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -70,11 +72,22 @@ class Parts:
         # Processes remember parts by their path, so no path may ever mean another part.
         self._name = f"{name}-{uuid.uuid4().hex[:12]}"
         self._of_group = is_group(name)
-        self._number = 0
+        self._numbers = count(1)
         self._parts: list[Compiled] = []
         self._removed: dict[str, set[int]] = {}
         self.statistics = Statistics()
         self._learnt = 0
+
+    def draft(self) -> Parts:
+        """The same, to be changed while these are in use; no file of the two has one name."""
+        made = copy.copy(self)
+        made._parts = list(self._parts)
+        made._removed = {kind: set(ids) for kind, ids in self._removed.items()}
+        return made
+
+    def take_over(self, other: Parts) -> None:
+        """Know what others have learnt of values."""
+        self.statistics, self._learnt = other.statistics, other._learnt
 
     def add(self, selections: Sequence[Selection]) -> None:
         """Compile new queries, together with parts that are not much larger."""
@@ -172,8 +185,7 @@ class Parts:
         if not live:
             return
         part = build(live, self.statistics)
-        self._number += 1
-        path = self._directory / f"{self._name}.{self._number}"
+        path = self._directory / f"{self._name}.{next(self._numbers)}"
         with disk_errors(path):
             path.write_bytes(pickle.dumps(part, protocol=5))
         self._parts.append(Compiled(str(path), part, tuple(live), self._knows(part)))

@@ -65,11 +65,14 @@ class Changing:
         if settled is None:
             if structural or outputs.reads(remove):
                 return False
-            with self._loop.failing(), self._queries.lock:  # nobody reads in between
-                self._queries.apply(wanted, self._ingest.at_moment)
-                outputs.forget(remove)
+            with self._loop.failing():
+                self._queries.prepare(wanted)
+                with self._queries.lock:  # nobody reads in between
+                    self._queries.apply(wanted, self._ingest.at_moment)
+                    outputs.forget(remove)
             return True
         with self._loop.failing():
+            self._queries.prepare(wanted)
             self._queries.apply(wanted, lambda: nullcontext(settled), renew=not structural)
             outputs.forget(remove)  # before others read under the same names
             if structural:

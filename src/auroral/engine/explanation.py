@@ -36,7 +36,7 @@ def explained(network: Network, master: str = "local[*]") -> str:
         for entry in entries:
             entry.first = first
             first = entry.after
-        book.add(entries)
+        book.change(added=entries)
         eddies = book.flows()
         described = [line for arcs in eddies for line in _eddy(book, arcs)]
     checked = running(network, resolver, boxed, eddies).check(resolver)

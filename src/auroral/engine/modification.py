@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from auroral.eddy.book import Book
+from auroral.eddy.book import Book, Draft
 from auroral.eddy.entry import Entry
 from auroral.eddy.families import chunk_name, family_of
 from auroral.engine.catalogue import Catalogue
@@ -27,6 +27,10 @@ class Modification:
     """By entry, the members of a family that go."""
     by_network: bool = False
     """Whether it is the network that says so; what it adds is declared."""
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    """By arc its predicates as they will be."""
+    files: dict[str, str | None] = field(default_factory=dict)
+    """By entry where the values of a family are."""
 
 
 class ModificationReader:

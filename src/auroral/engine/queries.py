@@ -211,15 +211,14 @@ class Queries:
         """Make the changes of one moment, or all up to it, again."""
         there = [entry for entry in entries if self.book.entries.get(entry.name) is entry]
         ended = [entry for entry in there if entry.until == moment]
-        self.book.remove(ended)  # before others may have their names
         due = [e for e in entries if e.since <= moment if first or e.since == moment]
-        self.book.add([entry for entry in due if entry.until > moment])
+        self.book.change(removed=ended, added=[entry for entry in due if entry.until > moment])
         touched = [*ended, *due]
         for entry in entries:
             members = gone.get(entry.first, {})
             left = {n: m for n, m in members.items() if (m <= moment if first else m == moment)}
             if left and self.book.entries.get(entry.name) is entry:
-                self.book.remove_members(entry, list(left))
+                self.book.change(members={entry.name: list(left)})
                 entry.gone |= left
                 touched.append(entry)
         self._renew({arc for entry in touched for arc in entry.arcs}, moment, always=first)
@@ -246,9 +245,8 @@ class Queries:
         return self._registrar.schema(name, given)
 
     def read(self, add: Mapping[str, Any], remove: Sequence[str]) -> Modification:
-        """Read and check a modification."""
-        with self.lock:
-            return self._reader.read(add, remove)
+        """Read and check a modification; there is one at a time, and eddies go on meanwhile."""
+        return self._reader.read(add, remove)
 
     def is_structural(self, wanted: Modification) -> bool:
         """Whether boxes come or go, not only rows of what eddies have."""
@@ -257,6 +255,17 @@ class Queries:
         flows = [set(arcs_of(eddy)) for eddy in self._versions]
         return not all(any(flow.issuperset(e.arcs) for flow in flows) for e in wanted.entries)
 
+    def prepare(self, wanted: Modification) -> None:
+        """Compile predicates and keep values of families, while eddies go on."""
+        with self.lock:
+            self.book.drafting = True
+        for entry in wanted.entries:
+            entry.first = self._next
+            self._next = entry.after
+        going = self.book.going(wanted.removed, wanted.members)
+        wanted.drafts = self.book.draft(going, wanted.entries)
+        wanted.files = {entry.name: self._write_values(entry) for entry in wanted.entries}
+
     def apply(
         self,
         wanted: Modification,
@@ -264,36 +273,23 @@ class Queries:
         *,
         renew: bool = True,
     ) -> None:
-        """Make it true from the moment that `at` gives on; predicates are compiled before.
+        """Make what is prepared true from the moment that `at` gives on.
 
         Eddies get new versions unless they are to be connected anew.
         """
         with self.lock:
-            self.book.remove(wanted.removed)
-            for name, members in wanted.members.items():
-                self.book.remove_members(self.book.entries[name], members)
-            for entry in wanted.entries:
-                entry.first = self._next
-                self._next = entry.after
-            self.book.add(wanted.entries)
-            files = {entry.name: self._write_values(entry) for entry in wanted.entries}
+            self.book.change(wanted.removed, wanted.members, wanted.entries, drafts=wanted.drafts)
             with at() as moment:
                 settled = {SETTLED: str(moment), FLOWS: json.dumps(self.book.flows())}
-                self._commit(wanted, files, moment, {} if renew else settled)
+                self._commit(wanted, moment, {} if renew else settled)
                 if renew:
                     self._begin(wanted, moment)
 
-    def _commit(
-        self,
-        wanted: Modification,
-        files: Mapping[str, str | None],
-        moment: int,
-        more: Mapping[str, str],
-    ) -> None:
+    def _commit(self, wanted: Modification, moment: int, more: Mapping[str, str]) -> None:
         rows = []
         for entry in wanted.entries:
             entry.since = moment
-            rows.append(self._row(entry.name, entry.query, wanted, moment, entry, files))
+            rows.append(self._row(entry.name, entry.query, wanted, moment, entry))
         for name, query in wanted.boxed.items():
             rows.append(self._row(name, query, wanted, moment))
         ended = {self._rows[name].first: moment for name in wanted.unboxed}
@@ -339,7 +335,6 @@ class Queries:
         wanted: Modification,
         moment: int,
         entry: Entry | None = None,
-        files: Mapping[str, str | None] | None = None,
     ) -> QueryRow:
         first, count = (entry.first, entry.count) if entry else (self._next, 1)
         self._next = max(self._next, first + 1)
@@ -347,7 +342,7 @@ class Queries:
         if isinstance(query, Family):
             document["key"] = query.key
         said = self._registrar.said(query) if wanted.by_network else None
-        file = (files or {}).get(name)
+        file = wanted.files.get(name)
         return QueryRow(first, count, name, json.dumps(document), file, said, moment)
 
     def _begin(self, wanted: Modification, moment: int) -> None:
