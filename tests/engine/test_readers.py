@@ -84,7 +84,7 @@ def test_what_a_sink_gets_is_not_taken_together() -> None:
         engine.bind_sink("sunk", _into(got))
         _put(engine, 1)
         _put(engine, 2)
-        with pytest.raises(UsageError, match="HAS_SINK: the results of sunk are delivered"):
+        with pytest.raises(UsageError, match="HAS_SINK: sinks or outputs get the results of sunk"):
             engine.dequeue_all("sunk")
     assert got == [1, 2]
     assert found == [{"n": 1, "queries": ["other"]}, {"n": 2, "queries": ["other"]}]
@@ -164,16 +164,116 @@ def test_what_all_members_gave_their_family_does_not_give_again() -> None:
             assert engine.dequeue("r").to_pylist() == [{"k": k, "n": 2} for k in (1, 2)], others
 
 
-def test_what_a_query_gives_its_output_it_does_not_give_itself() -> None:
-    for others in ((), ("other",)):
-        net = _network("q", *others)
-        net.output("named", "q")
-        with sparkless.make_engine(net) as engine:
-            _put(engine, 1)
-            assert engine.dequeue("named").num_rows == 1
-            _put(engine, 2)
-            assert engine.dequeue("q").to_pylist() == [{"n": 2}], others
-            assert engine.dequeue("named").to_pylist() == [{"n": 2}], others
+@pytest.mark.parametrize("others", [(), ("other",)])
+@pytest.mark.parametrize("boxed", [False, True])
+def test_outputs_that_read_a_query_take_its_results(others: Any, boxed: bool) -> None:
+    net = _network("q", *others)
+    if boxed:
+        net.stream("more", "n bigint", progress=au.Ordered("n"))
+        net.queries["q"] = au.Query("SELECT n FROM ticks UNION more")
+    net.output("named", "q")
+    net.output("second", "q")
+    with sparkless.make_engine(net) as engine:
+        for n in range(3):
+            _put(engine, n)
+            assert engine.dequeue("named").to_pylist() == [{"n": n}]
+            for take in (engine.dequeue, engine.dequeue_all):
+                with pytest.raises(UsageError, match=r"HAS_OUTPUT|HAS_SINK|NOT_SHARED"):
+                    take("q")
+            if others:
+                assert engine.dequeue_all("ticks").to_pylist() == [{"n": n, "queries": ["other"]}]
+        assert engine.dequeue("second").to_pylist() == [{"n": n} for n in range(3)]
+        assert _kept(engine) == 0
+        logs = engine._store.names()[0]
+        assert sum(s.rows for log in logs if "#" in log for s in engine._store.segments(log)) == 0
+
+
+def test_an_output_gets_everything_also_if_its_query_has_a_sink(tmp_path: Path) -> None:
+    got: list[int] = []
+    net = _network("q", "other")
+    net.output("named", "q")
+    for start in (0, 3):
+        with sparkless.make_engine(net, state=tmp_path) as engine:
+            if not start:
+                engine.bind_sink("q", _into(got))
+            for n in range(start, start + 3):
+                _put(engine, n)
+                together = engine.dequeue_all("ticks").to_pylist()
+                assert together == [{"n": n, "queries": ["other"]}]
+                assert engine.dequeue("named").to_pylist() == [{"n": n}]
+            assert _kept(engine) == start, "what the sink did not get waits for it"
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        engine.bind_sink("q", _into(got))
+        engine.drain()
+        assert _kept(engine) == 0
+    assert got == list(range(6))
+
+
+def test_an_output_of_a_family_gets_everything_also_if_members_have_sinks() -> None:
+    net = _network(family=ROWS[:1])
+    net.output("named", "r")
+    with sparkless.make_engine(net) as engine:
+        engine.bind_sink("r", _into([]))
+        engine.bind_sink("r[1]", _into([]))
+        for n in range(3):
+            _put(engine, n)
+            assert engine.dequeue("named").to_pylist() == [{"k": 1, "n": n}]
+            assert _kept(engine) == 0
+
+
+@pytest.mark.parametrize("others", [(), ("other",)])
+def test_the_sink_of_a_member_goes_on_after_a_restart(others: Any, tmp_path: Path) -> None:
+    got: list[int] = []
+    net = _network(*others, family=ROWS[:1])
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        engine.bind_sink("r[1]", _into(got))
+        _put(engine, 1)
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        _put(engine, 2)
+        assert engine.dequeue("r").num_rows == 2
+        if others:
+            assert engine.dequeue_all("ticks").num_rows == 2
+        engine.bind_sink("r[1]", _into(got))
+        _put(engine, 3)
+    assert got == [1, 2, 3]
+
+
+@pytest.mark.parametrize("others", [(), ("other",)])
+def test_what_the_last_member_took_its_family_does_not_give(others: Any) -> None:
+    with sparkless.make_engine(_network(*others, family=ROWS[:1])) as engine:
+        _put(engine, 1)
+        assert engine.dequeue("r[1]").num_rows == 1
+        engine.modify(remove=["r[1]"])
+        assert engine.dequeue("r").num_rows == 0
+
+
+def test_a_new_query_may_have_another_sink_than_the_one_before(tmp_path: Path) -> None:
+    """Also if that was not bound again when its query was removed."""
+    net, state = _network("q", "other"), tmp_path / "state"
+    with sparkless.make_engine(net, state=state) as engine:
+        engine.bind_sink("q", au.JsonlSink(tmp_path / "a.jsonl"))
+        _put(engine, 1)
+    with sparkless.make_engine(net, state=state) as engine:
+        engine.modify(remove=["q"])
+        engine.modify(add={"q": "SELECT n FROM ticks WHERE n > 0"})
+        engine.bind_sink("q", au.JsonlSink(tmp_path / "b.jsonl"))
+        _put(engine, 2)
+    assert (tmp_path / "b.jsonl").read_text() == '{"n":2}\n'
+
+
+def test_a_file_keeps_its_fields(tmp_path: Path) -> None:
+    """Whatever takes the place of a query that runs as boxes, or of the family of a member."""
+    net = _network(family=ROWS)
+    net.stream("more", "n bigint", progress=au.Ordered("n"))
+    net.query("q", "SELECT n FROM ticks UNION more")
+    fields = net.check().arcs["ticks"].schema
+    wider = au.Family("SELECT n, n + 1 AS m FROM ticks WHERE n >= :p", ROWS, key="k")
+    with sparkless.make_engine(net) as engine:
+        engine.bind_sink("q", au.CsvSink(tmp_path / "q.csv", fields))
+        engine.bind_sink("r[1]", au.CsvSink(tmp_path / "r.csv", fields))
+        for name, query in (("q", "SELECT n, n + 1 AS m FROM ticks UNION more"), ("r", wider)):
+            with pytest.raises(UsageError, match=f"SINK_FIELDS.*the new {name} has n, m"):
+                engine.modify(remove=[name], add={name: query})
 
 
 def test_members_do_not_take_what_the_sink_of_their_family_waits_for() -> None:
@@ -181,8 +281,8 @@ def test_members_do_not_take_what_the_sink_of_their_family_waits_for() -> None:
     with sparkless.make_engine(_network(family=ROWS)) as engine:
 
         def sink(delivery: Any) -> None:
-            for key, problem in ((1, "the output r[1] is"), (2, "what r[2] would give is")):
-                with pytest.raises(UsageError, match=re.escape(f"HAS_SINK: {problem} delivered")):
+            for key, whose in ((1, "the output r[1] is"), (2, "the results of r are")):
+                with pytest.raises(UsageError, match=re.escape(f"HAS_SINK: {whose} delivered")):
                     engine.dequeue(f"r[{key}]")
             got.extend(delivery.table["n"].to_pylist())
 
@@ -193,17 +293,6 @@ def test_members_do_not_take_what_the_sink_of_their_family_waits_for() -> None:
             _put(engine, n)
     assert got == [0, 0, 1, 1, 2, 2]
     assert own == [0, 1, 2]
-
-
-def test_a_query_whose_output_has_a_sink_is_not_dequeued(tmp_path: Path) -> None:
-    net = _network("q")
-    net.output("named", "q", sink={"format": "jsonl", "path": str(tmp_path / "named.jsonl")})
-    net.output("plain", "q")
-    with sparkless.make_engine(net) as engine:
-        _put(engine, 1)
-        with pytest.raises(UsageError, match="HAS_SINK: what q would give is delivered to a sink"):
-            engine.dequeue("q")
-        assert engine.dequeue("plain").to_pylist() == [{"n": 1}]
 
 
 def test_a_family_gives_what_members_left_although_others_came_later() -> None:

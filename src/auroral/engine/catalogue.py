@@ -53,6 +53,11 @@ class Catalogue:
         entry = self._book.entries.get(name)
         return [entry] if entry is not None and entry.keys is None else []
 
+    def owner(self, arc: str) -> str:
+        """The query that runs as boxes of which an arc is; empty if there is none."""
+        name = arc.partition("#")[0]
+        return name if name in self._boxed else ""
+
     def last_of(self, family: str) -> tuple[int, int]:
         """How many entries a family has, and the first id of the last: others if it changes."""
         held = self._book.families.get(family)
@@ -92,18 +97,18 @@ class Catalogue:
         self,
         name: str | None,
         taken: Callable[[Entry], int],
-        has_sink: Callable[[str], bool],
+        is_apart: Callable[[str], bool],
     ) -> tuple[View, bool]:
         """How the results of many queries look; and whether these are all that share a log.
 
-        Those that a sink gets are left out.
+        Those that sinks or outputs get are left out.
         """
         with self._lock:
             found = self._those(name)
-            chunks = [entry for entry in found if not has_sink(family_of(entry.name))]
+            chunks = [entry for entry in found if not is_apart(family_of(entry.name))]
             if not chunks:
                 names = list(dict.fromkeys(family_of(entry.name) for entry in found))
-                problem = f"the results of {', '.join(names)} are delivered to sinks already"
+                problem = f"sinks or outputs get the results of {', '.join(names)}"
                 raise UsageError("HAS_SINK", problem)
             whole = len(found) == self.count(found[0].log)
             return together_view(chunks, self.names_of, taken), whole

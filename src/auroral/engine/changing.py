@@ -70,6 +70,7 @@ class Changing:
                 with self._queries.lock:  # nobody reads in between
                     self._queries.apply(wanted, self._ingest.at_moment)
                     outputs.forget(remove)
+                outputs.close_gone()
             return True
         with self._loop.failing():
             self._queries.prepare(wanted)

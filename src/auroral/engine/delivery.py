@@ -126,13 +126,15 @@ class Outputs:
     ) -> None:
         """Refuse queries with other fields than the header of a file that goes on with them."""
         for output, sink in list(self._sinks.items()):
-            source = self._sources.get(output, output)
-            if source in replaced and isinstance(sink, CsvSink):
-                names = schema_of(source, replaced[source]).names
+            query = self._readers.query_of(output)
+            if query in replaced and isinstance(sink, CsvSink):
+                names = schema_of(query, replaced[query]).names
+                if "[" in output:
+                    names = names[1:]  # a member gives no key
                 if names != sink.fields:
                     raise UsageError(
                         "SINK_FIELDS",
-                        f"{sink.path} has the fields {', '.join(sink.fields)}, the new {source}"
+                        f"{sink.path} has the fields {', '.join(sink.fields)}, the new {query}"
                         f" has {', '.join(names)}",
                         hint="give the query another name, or remove the old one before",
                     )
@@ -201,8 +203,7 @@ class Outputs:
                 change.sinks = {output: {"to": _target(sink), "at": position}}
                 change.counts = {(output, "out"): table.num_rows}
                 delivered += table.num_rows
-            self._store.commit(change)
-            self._release(view.log)
+            self._commit(change, view.log)
             if self._over or self._sinks.get(output) is not sink:
                 break
         return delivered
@@ -212,16 +213,25 @@ class Outputs:
         view = self._view(output)
         if output in self._sinks:
             raise UsageError("HAS_SINK", f"the output {output} is delivered to its sink already")
-        with self._queries.lock:
-            if self._readers.has_others_sink(output):
-                problem = f"what {output} would give is delivered to a sink already"
-                raise UsageError("HAS_SINK", problem, hint="give it a sink of its own")
+        self._require_own(output)
         return self._taken(output, view, [consumer(output)], limit)
+
+    def _require_own(self, output: str) -> None:
+        """Refuse to give what others get: nothing is kept for a query or member then."""
+        with self._queries.lock:
+            query = self._readers.query_of(output)
+            others = self._readers.outputs_of(query)
+            if output in others or not self._readers.is_apart(query):
+                return
+        if others:
+            problem = f"the results of {query} are read by {', '.join(sorted(others))}"
+            raise UsageError("HAS_OUTPUT", problem, hint="dequeue the output, or give it a sink")
+        raise UsageError("HAS_SINK", f"the results of {query} are delivered to a sink already")
 
     def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
         """The results of many queries since the last call, each tuple once."""
         readers = self._readers
-        view, of_all = self._queries.catalogue.together(name, readers.taken_by, readers.has_sink)
+        view, of_all = self._queries.catalogue.together(name, readers.taken_by, readers.is_apart)
         if not of_all:
             return self._taken(str(name), view, [consumer(str(name))], limit)
         return self._taken(name or "*", view, [ALL, *readers.unbound(view.log)], limit)
@@ -241,8 +251,7 @@ class Outputs:
         if head is not None:
             counts = {(name, "out"): table.num_rows}
             heads = {(view.log, r): max(head, self._store.head(view.log, r)) for r in readers}
-            self._store.commit(Change(heads=heads, counts=counts))
-            self._release(view.log)
+            self._commit(Change(heads=heads, counts=counts), view.log)
         self._note_lag(name, parts)
         return table
 
@@ -254,8 +263,21 @@ class Outputs:
         for log in self._store.held() - self._queries.logs():  # its queries are no more
             self._hold(log, self._emitted_before(log))
 
-    def _release(self, log: str) -> None:
-        """Let go of results of queries once everybody has them."""
+    def _commit(self, change: Change, log: str) -> None:
+        """Remember how far readers of a log have come, and let go of what everybody has."""
+        self._store.commit(change)
+        further: dict[tuple[str, str], int] = {}
+        with self._queries.lock:
+            for _, reader in change.heads:
+                found = self._readers.by_all_members(reader.removeprefix(OUTPUT))
+                if found is not None and found[1] > self._store.head(log, consumer(found[0])):
+                    further[log, consumer(found[0])] = found[1]
+        query = self._queries.owner(log)
+        others = self._readers.outputs_of(query) if query and query not in self._sunk else ()
+        if others:  # it is not read by itself
+            further[log, consumer(query)] = min(self._store.head(log, consumer(o)) for o in others)
+        if further:
+            self._store.commit(Change(heads=further))
         with self._queries.lock:
             taken = self._readers.taken(log)
         if taken is not None:
@@ -309,11 +331,10 @@ class Outputs:
 
     def _head(self, view: View, reader: str) -> int:
         """The first moment of which a reader has not everything."""
-        taken = max(self._store.head(view.log, reader), view.since)
         if reader == ALL:
-            return taken
+            return max(self._store.head(view.log, ALL), view.since)
         with self._queries.lock:
-            return max(taken, self._readers.begins(reader.removeprefix(OUTPUT)))
+            return max(self._readers.head(reader.removeprefix(OUTPUT), view.log), view.since)
 
     @property
     def names(self) -> tuple[str, ...]:

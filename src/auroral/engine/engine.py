@@ -158,6 +158,7 @@ class Engine:
             heartbeats=with_clock and self._clock == "wall",
         )
         self._changing = Changing(self._queries, self._ingest, self._loop)
+        works.outputs.close_gone()  # of queries that a crash kept from it
         self._bind()  # what waits for sinks of queries that the network has no more
         self._changing.change(*self._queries.declared(), declared=True)
         self._bind()

@@ -17,6 +17,8 @@ ALL = "every query"
 _FEW = 64
 
 T = TypeVar("T")
+Member = tuple[Entry, int, str]
+"""A member of a family: its number in an entry, and who it is among the consumers."""
 
 
 def consumer(output: str) -> str:
@@ -72,8 +74,11 @@ class Least(Generic[T]):
 class Readers:
     """Who reads which results. Callers hold the lock of the queries.
 
-    Who reads comes further, so what a log keeps depends on its slowest readers alone. Only a new
-    sink may be behind where everybody was: then all are looked at again.
+    Every sink, and every output that reads a query under another name, gets all results of it,
+    whatever others take. A query without them is read by itself, together with others, or, if it is
+    a family, by members; these take from each other. Who reads comes further, so what a log
+    keeps depends on its slowest readers alone; a new sink may be behind where everybody was, and
+    then all are looked at again.
     """
 
     def __init__(
@@ -91,9 +96,11 @@ class Readers:
         """Those that have a sink, or had one in an earlier run that is not bound again yet."""
         self._sources = sources
         self._outputs: dict[str, list[str]] = {}
-        """Those that read a query, by its name."""
-        for output, source in sources.items():
-            self._outputs.setdefault(source, []).append(output)
+        """Those that read a query under another name, by its own."""
+        for output in sources:
+            query = self.query_of(output)
+            if output != query:
+                self._outputs.setdefault(query, []).append(output)
         self.look_again()
 
     def look_again(self) -> None:
@@ -102,10 +109,10 @@ class Readers:
         """By log."""
         self._newest: dict[str, int] = {}
         """By log, the id of the last query that came before the last look."""
-        self._members: dict[str, tuple[tuple[int, int], Least[tuple[Entry, int]]]] = {}
+        self._members: dict[str, tuple[tuple[int, int], Least[Member]]] = {}
         """By family, and how many entries it had then and which was the last."""
-        self._member_sinks: dict[str, dict[str, Least[str]]] = {}
-        """By family and log."""
+        self._member_sinks: dict[str, Least[str]] = {}
+        """By family."""
         self._sinks_of: dict[str, list[str]] | None = None
         """By family, if they are sorted so already."""
 
@@ -114,12 +121,48 @@ class Readers:
         self._members.pop(query, None)
         self._member_sinks.pop(query, None)
 
+    def query_of(self, output: str) -> str:
+        """The query or family of which an output, a query or a member gives results."""
+        source = self._sources.get(output, output)
+        return self._catalogue.owner(source) or source.partition("[")[0]
+
+    def outputs_of(self, query: str) -> list[str]:
+        """The outputs that read a query under other names."""
+        return self._outputs.get(query, [])
+
+    def is_apart(self, query: str) -> bool:
+        """Whether a sink or outputs get the results of a query or family, and nobody else."""
+        return query in self._sinks or bool(self.outputs_of(query))
+
+    # ── how far ──
+
+    def head(self, output: str, log: str) -> int:
+        """The moment before which an output, a query or a member has nothing to give any more."""
+        own = self._store.head(log, consumer(output))
+        query = self.query_of(output)
+        if output in self._sunk or output in self.outputs_of(query):
+            return own
+        if output != query:  # what its family gave a member does not give
+            return max(own, self.head(query, log))
+        return max(own, self._store.head(log, ALL))
+
+    def taken_by(self, entry: Entry) -> int:
+        """The moment before which everybody who reads a query or family has taken everything.
+
+        Sinks of single members are others.
+        """
+        query = family_of(entry.name)
+        readers = self.outputs_of(query)
+        if query in self._sunk or not readers:
+            readers = [*readers, query]
+        return min(self.head(reader, entry.log) for reader in readers)
+
     def taken(self, log: str) -> int | None:
         """The moment before which everybody has taken the results in a log; None if nobody is."""
         held = self._slowest.get(log)
         if held is None or len(held) > 2 * self._catalogue.count(log) + _FEW:
             fresh = self._catalogue.reading(log)
-            held = self._slowest[log] = Least(fresh, self._head)
+            held = self._slowest[log] = Least(fresh, self._taken)
         else:
             fresh = self._catalogue.reading(log, after=self._newest[log])
             for entry in fresh:
@@ -127,103 +170,70 @@ class Readers:
         self._newest[log] = max([self._newest.get(log, 0), *(entry.first for entry in fresh)])
         return held()
 
-    def _head(self, entry: Entry) -> int | None:
+    def _taken(self, entry: Entry) -> int | None:
         if not self._catalogue.has(entry) or not entry.count:
             return None
         taken = max(self.taken_by(entry), entry.since)
-        alone = entry.keys is None
-        sinks = None if alone else self._by_member_sinks(family_of(entry.name), entry.log)
+        sinks = None if entry.keys is None else self._by_member_sinks(entry)
         return taken if sinks is None else min(taken, sinks)
 
-    def has_sink(self, query: str) -> bool:
-        """Whether a sink gets the results of a query or family."""
-        return any(reader in self._sinks for reader in self._all_of(query))
-
     def unbound(self, log: str) -> list[str]:
-        """Consumers of a log that were sinks of queries in an earlier run and are not bound."""
+        """Consumers of a log that are taken together with others until their sinks come again."""
         found = []
-        for output in sorted(self._sunk - self._sinks.keys()):
-            entries = self._catalogue.chunks(self._sources.get(output, output))
-            if entries and entries[0].log == log:
-                found.append(consumer(output))
+        for query in sorted(self._sunk - self._sinks.keys()):
+            entries = self._catalogue.chunks(query)
+            if entries and entries[0].log == log and not self.outputs_of(query):
+                found.append(consumer(query))
         return found
 
-    def _all_of(self, query: str) -> list[str]:
-        return [*self._outputs.get(query, ()), query]
+    # ── members of families ──
 
-    def taken_by(self, entry: Entry) -> int:
-        """The moment before which everybody who reads a query has taken everything.
+    def by_all_members(self, member: str) -> tuple[str, int] | None:
+        """The family of a member, and the moment before which all its members have everything.
 
-        Those are its sink and the outputs that read it, or else whoever dequeues it, or all
-        members of a family one by one. Sinks of single members are others.
+        None if that is not read by its members, or if they are many.
         """
-        name, log = family_of(entry.name), entry.log
-        readers = self._readers_of(name)
-        taken = min(self._store.head(log, consumer(reader)) for reader in readers)
-        return taken if not self._sunk.isdisjoint(readers) else max(taken, self._by_others(entry))
-
-    def _readers_of(self, query: str) -> list[str]:
-        """Those whom the results of a query or family are kept for."""
-        outputs = self._outputs.get(query, [])
-        return self._all_of(query) if query in self._sunk or not outputs else outputs
-
-    def _by_others(self, entry: Entry) -> int:
-        """The moment before which everything was taken by others in place of its readers."""
-        together = self._store.head(entry.log, ALL)
-        if entry.keys is None:
-            return together
-        return max(together, self._by_all_members(family_of(entry.name)))
-
-    def begins(self, output: str) -> int:
-        """The moment before which others have taken what an output without a sink would get."""
-        query, counted = self._place(output)
-        entries = self._catalogue.chunks(query)
-        if output in self._sunk or not entries:
-            return 0
-        return self._by_others(entries[0]) if counted else self.taken_by(entries[0])
-
-    def has_others_sink(self, output: str) -> bool:
-        """Whether a sink gets what an output would get, and nothing is kept for the output."""
-        query, counted = self._place(output)
-        return not counted and output not in self._sinks and self.has_sink(query)
-
-    def _place(self, output: str) -> tuple[str, bool]:
-        """The query or family an output reads, and whether results are kept for it."""
-        source = self._sources.get(output, output)
-        query = source.partition("[")[0]
-        return query, source == query and output in self._readers_of(query)
-
-    def _by_all_members(self, family: str) -> int:
-        """The moment before which all members that are there have taken everything; 0 if many."""
+        family = self.query_of(member)
+        by_itself = member != family and member not in self.outputs_of(family)
+        if not by_itself or not self._sunk.isdisjoint((member, family)):
+            return None
         mark = self._catalogue.last_of(family)
         if family not in self._members or self._members[family][0] != mark:
             self._members[family] = mark, self._least_of(family, self._catalogue.chunks(family))
-        return self._members[family][1]() or 0
+        return family, self._members[family][1]() or 0
 
-    def _least_of(self, family: str, entries: Sequence[Entry]) -> Least[tuple[Entry, int]]:
-        live = sum(entry.count - len(entry.gone) for entry in entries)
-        few = entries if live <= SMALL else ()
-        named = {(e.first, n): key for e in few for n, key in enumerate(texts(e))}
+    def _least_of(self, family: str, entries: Sequence[Entry]) -> Least[Member]:
+        if sum(entry.count - len(entry.gone) for entry in entries) > SMALL:
+            entries = ()
+        members = []
+        for entry in entries:
+            left = [number for number in range(entry.count) if number not in entry.gone]
+            keys = texts(entry, left)
+            members += [
+                (entry, number, consumer(f"{family}[{key}]"))
+                for number, key in zip(left, keys, strict=True)
+            ]
 
-        def head(member: tuple[Entry, int]) -> int | None:
-            entry, number = member
-            reader = consumer(f"{family}[{named[entry.first, number]}]")
-            taken = self._store.head(entry.log, reader)
+        def head(member: Member) -> int | None:
+            entry, number, reader = member
             if number in entry.gone:
                 return None
-            return max(taken, entry.since) if taken else 0  # a family may be read as one
+            taken = self._store.head(entry.log, reader)
+            return max(taken, entry.since) if taken else 0  # whom nobody reads has taken nothing
 
-        return Least([(e, number) for e in few for number in range(e.count)], head)
+        return Least(members, head)
 
-    def _by_member_sinks(self, family: str, log: str) -> int | None:
+    def _by_member_sinks(self, entry: Entry) -> int | None:
+        family = family_of(entry.name)
         if self._sinks_of is None:
             self._sinks_of = {}
-            for sink in list(self._sinks):
+            for sink in self._sunk:
                 self._sinks_of.setdefault(sink.partition("[")[0], []).append(sink)
-        held = self._member_sinks.setdefault(family, {})
-        if log not in held:
-            held[log] = Least(
+        if family not in self._member_sinks:
+            self._member_sinks[family] = Least(
                 [sink for sink in self._sinks_of.get(family, ()) if sink != family],
-                lambda sink: self._store.head(log, consumer(sink)) if sink in self._sinks else None,
+                lambda sink: (
+                    self._store.head(entry.log, consumer(sink)) if sink in self._sunk else None
+                ),
             )
-        return held[log]()
+        return self._member_sinks[family]()
