@@ -55,3 +55,12 @@ def test_texts_that_differ_in_literals_are_taken_apart_once() -> None:
     other = reader.read("SELECT i, d * 3 AS e FROM W WHERE s = 'S3' AND d > 1.5 AND i > 4")
     assert other.template != found[0].template
     assert other.template.items[1].attribute.text == "d * 3"
+
+
+def test_long_lists_are_read_in_a_time_that_follows_their_length() -> None:
+    """With time that follows its square this would take minutes."""
+    reader = Reader(ARCS, PROGRESS)
+    for shift in (0, 1):
+        numbers = [n - 50 + shift for n in range(20_000)]
+        found = reader.read(f"SELECT i FROM W WHERE i IN ({', '.join(map(str, numbers))})")
+        assert found.constants == (numbers,)

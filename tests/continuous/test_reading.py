@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from auroral.continuous.aggregate_reading import read_shared_aggregate
 from auroral.continuous.compiler import compile_query
 from auroral.continuous.functions import PythonFunction
 from auroral.continuous.reading import NotShared, Read
@@ -160,7 +161,7 @@ MISTAKES = [
     ("SELECT S.a FROM S [RANGE 5, WA ts, SLIDE ▸5], T [RANGE 5, WA ts]", "BAD_WINDOW"),
     ("SELECT S.a FROM S, ▸T WHERE S.a = T.a", "NO_WINDOW"),
     ("SELECT S.a FROM S, ▸T, U WHERE S.ts = T.ts", "NO_WINDOW"),
-    ("SELECT S.a FROM S [RANGE 5, WA ts], ▸T [RANGE 5, WA at]", "TYPE_MISMATCH"),
+    ("SELECT S.a FROM S [RANGE 5, WA ts], T ▸[RANGE 5, WA at]", "BAD_WINDOW"),
     ("SELECT ▸ts FROM S, T WHERE S.ts = T.ts", "AMBIGUOUS_FIELD"),
     ("SELECT a AS n, ▸b AS N FROM S", "DUPLICATE_FIELD"),
     ("SELECT a, ts, ▸a FROM S", "DUPLICATE_FIELD"),
@@ -189,17 +190,27 @@ def test_mistake(marked: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("predicate", "type"),
     [
-        ("a = 'abc'", "int"),
-        ("a > 1 AND NOT (a <> 'x')", "int"),
-        ("at < '2024-02-30'", "timestamp"),
-        ("a BETWEEN '1' AND 'y'", "int"),
+        ("a = ▸'abc'", "int"),
+        ("a > 1 AND NOT (a <> ▸'x')", "int"),
+        ("at < ▸'2024-02-30'", "timestamp"),
+        ("a BETWEEN '1' AND ▸'y'", "int"),
+        ("b = 'x' AND a IN ('1', ▸'z')", "int"),
+        ("at NOT IN ('2024-02-28',\n ▸'2024-02-30')", "timestamp"),
     ],
 )
-def test_text_that_is_no_value_of_the_type_is_a_mistake(predicate: str, type: str) -> None:
-    read("SELECT a FROM S WHERE a = '5'")  # what looks alike is read in a shorter way
+@pytest.mark.parametrize("window", ["", " [RANGE 5, WA ts]"])
+def test_text_that_is_no_value_of_the_type_is_a_mistake(
+    predicate: str, type: str, window: str
+) -> None:
+    items = "count(*)" if window else "a"
+    read("SELECT a FROM S WHERE a = '5' OR a IN ('7')")  # what looks alike is read in a shorter way
+    before = f"SELECT {items} FROM S{window} WHERE {predicate.partition('▸')[0]}"
+    sql = f"SELECT {items} FROM S{window} WHERE {predicate.replace('▸', '')}"
     with pytest.raises(NetworkError, match=f"expected a value of type {type}, found '") as raised:
-        read(f"SELECT a FROM S WHERE {predicate}")
+        read_shared_aggregate(sql, ARCS, PROGRESS) if window else read(sql)
     assert raised.value.code == "TYPE_MISMATCH"
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    assert raised.value.where == f"line {line}, column {column}"
 
 
 @pytest.mark.parametrize(

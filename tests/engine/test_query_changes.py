@@ -55,7 +55,15 @@ def test_a_change_made_by_a_sink_comes_before_the_one_that_waits_for_it(
 
 
 @pytest.mark.parametrize(
-    "given", [{"remove": [5]}, {"remove": 5}, {"add": ["x"]}, {"add": {5: "SELECT n FROM ticks"}}]
+    "given",
+    [
+        {"remove": [5]},
+        {"remove": 5},
+        {"add": ["x"]},
+        {"add": {5: "SELECT n FROM ticks"}},
+        {"add": {"x": None}},
+        {"add": {"x": 5}},
+    ],
 )
 def test_what_is_no_name_is_refused(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sparkless.no_spark(monkeypatch)

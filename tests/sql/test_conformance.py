@@ -306,7 +306,7 @@ def time_functions() -> list[str]:
     date '2024-01-31' + interval 1 month | timestamp '2024-01-31 05:06:07' + interval 1 month
     timestamp_ntz '2024-02-29 00:00:00'
     timestamp '2024-02-29 12:00:00+02:00' | day2 + interval 1 day - interval 1 month
-    to_timestamp(j) | to_timestamp(1.5) | to_date('2024-02-30')
+    to_timestamp(j) | to_timestamp(1.5) | to_date('2024-02-30') | concat('', -0.0)
     make_date(2024, 2, 29) | make_date(2023, 2, 29) | make_date(2000 + j % 5, ty, 1)
     date_from_unix_date(j) | unix_date(day)
     t between '2024-01-01' and '2024-12-31' | t2 > timestamp '2024-01-01' - interval 5 minutes

@@ -67,7 +67,7 @@ def read_shared_aggregate(
     """
     around = Surroundings(arcs, progress, scope or Scope(), streams, {})
     found, slots = _read(sql, around, None)
-    return replace(found, constants=constants_of(slots))
+    return replace(found, constants=constants_of(slots, sql))
 
 
 def read_aggregate_family(
@@ -220,7 +220,7 @@ def _clauses(
 def _attribute(text: str, schema: Schema) -> Attribute:
     """An expression that an eddy can evaluate."""
     if _CONSTANT.search(text):
-        raise NotShared("parameters of aggregates stand in WHERE and HAVING only")
+        raise NotShared("parameters of families of aggregates stand in WHERE and HAVING")
     try:
         found = analyze(text, schema)
     except NetworkError:

@@ -45,6 +45,12 @@ class SharedCall:
         """The column of its results: the same for equal calls."""
         return f"agg_{hashlib.sha256(repr(self.call).encode()).hexdigest()[:12]}"
 
+    @property
+    def text(self) -> str:
+        """As people write it."""
+        where = "" if self.call.where is None else f" FILTER (WHERE {self.call.where})"
+        return f"{self.call.name}({', '.join(self.call.args) or '*'}){where}"
+
 
 @dataclass(frozen=True)
 class ReadAggregate:

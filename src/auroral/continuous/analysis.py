@@ -20,6 +20,7 @@ from auroral.network.box import Scope
 from auroral.network.types import FRACTIONAL, Schema, Type
 from auroral.sql.compiler import result_type
 from auroral.sql.expression import analyze
+from auroral.sql.lexer import tokens, unquote
 from auroral.sql.queries import Query, read_query
 from auroral.sql.query_from import Source, arc_name
 from auroral.sql.query_names import Resolved, Side, conjuncts, substituted
@@ -67,10 +68,20 @@ class Surroundings:
                 made.require(len(call.args))
 
 
-def constants_of(slots: Iterable[Slot]) -> tuple[Any, ...]:
-    """The constants of a query without parameters."""
+def constants_of(slots: Iterable[Slot], sql: str) -> tuple[Any, ...]:
+    """The constants of a query without parameters; a mistake says where one stands."""
     with sharing():
-        return tuple(slot.finish([folded(tree) for tree in slot.trees]) for slot in slots)
+        return tuple(_constant_of(slot, sql) for slot in slots)
+
+
+def _constant_of(slot: Slot, sql: str) -> Any:
+    try:
+        return slot.finish([folded(tree) for tree in slot.trees])
+    except NetworkError as error:
+        for token in tokens(sql):
+            if token.kind == "string" and repr(unquote(token.text)) in error.message:
+                raise error.at(Piece(sql, token.start, token.end).place()) from None
+        raise
 
 
 def analysis(sql: str, around: Surroundings, parameters: Schema | None = None) -> Analysis:

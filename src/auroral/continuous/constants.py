@@ -31,6 +31,8 @@ _DAY = 86_400_000_000
 _WIDE = Context(prec=80)
 _EMBEDDED: dict[str, Op] = {">": ">=", ">=": ">=", "<": "<=", "<=": "<=", "=": "=", "<>": "not in"}
 Finish = Callable[[Sequence[Any]], Any]
+Find = Callable[[Any], tuple[Any, ...] | None]
+"""What is sought for a value as written: one constant, or none; None for NULL."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def membership(attribute: Type, options: Sequence[Type], negated: bool) -> Compa
         return Comparison(op, attribute, finish)
     if type.name in ("decimal", "float"):
         return None
-    return Comparison(op, type, _listed([_found(c, type) for c in options], negated), cast=True)
+    finds = [_readable(_found(c, type), attribute, c) for c in options]
+    return Comparison(op, type, _listed(finds, negated), cast=True)
 
 
 @dataclass(frozen=True)
@@ -257,7 +260,7 @@ def _understood(convert: Callable[[Any], Any], to: Type) -> Callable[[Any], Any]
     return understand
 
 
-def _found(source: Type, to: Type) -> Callable[[Any], tuple[Any, ...] | None]:
+def _found(source: Type, to: Type) -> Find:
     convert = _caster(source, to)
 
     def find(value: Any) -> tuple[Any, ...] | None:
@@ -267,7 +270,20 @@ def _found(source: Type, to: Type) -> Callable[[Any], tuple[Any, ...] | None]:
     return find
 
 
-def _equal(near: Near) -> Callable[[Any], tuple[Any, ...] | None]:
+def _readable(find: Find, attribute: Type, option: Type) -> Find:
+    """The same, refusing text that is no value of the attribute's type."""
+    if option.name != "string" or not can_cast(option, attribute):
+        return find
+    require = _caster(option, attribute)
+
+    def checked(value: Any) -> tuple[Any, ...] | None:
+        require(value)
+        return find(value)
+
+    return checked
+
+
+def _equal(near: Near) -> Find:
     def find(value: Any) -> tuple[Any, ...] | None:
         found = near(value)
         if found.null:
@@ -277,7 +293,7 @@ def _equal(near: Near) -> Callable[[Any], tuple[Any, ...] | None]:
     return find
 
 
-def _listed(finds: Sequence[Callable[[Any], tuple[Any, ...] | None]], negated: bool) -> Finish:
+def _listed(finds: Sequence[Find], negated: bool) -> Finish:
     """The constants among which is sought; NOT IN holds for nothing if one of them is NULL."""
 
     def finish(values: Sequence[Any]) -> Any:

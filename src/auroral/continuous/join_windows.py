@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from auroral.continuous.plan import Flow
 from auroral.errors import NetworkError, known
+from auroral.network.types import Field
 from auroral.sql.query_from import Source
 from auroral.sql.query_text import Piece
 from auroral.sql.query_windows import WindowClause
@@ -74,4 +75,18 @@ def no_window(sources: Sequence[Source], attributes: Sequence[Sequence[str]]) ->
         f" progress near each other; {known(names)}",
         code="NO_WINDOW",
         hint="write S [RANGE 1 min, WA ts], T [RANGE 1 min, WA ts], or S.ts = T.ts",
+    )
+
+
+def require_alike(sources: Sequence[Source], fields: Sequence[Field]) -> None:
+    """Refuse windows over attributes of which nobody can say how far apart they are."""
+    if len({field.type.is_numeric for field in fields}) == 1:
+        return
+    told = ", ".join(
+        f"{s.label}.{f.name} is {f.type}" for s, f in zip(sources, fields, strict=True)
+    )
+    window = sources[1].window
+    place = window.piece if window is not None else sources[1].piece
+    raise place.error(
+        f"the windows of a join lie on attributes that can be compared: {told}", code="BAD_WINDOW"
     )

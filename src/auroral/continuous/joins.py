@@ -16,6 +16,7 @@ from auroral.continuous.join_windows import (
     no_window,
     range_of,
     refuse_slide,
+    require_alike,
     row_sizes,
 )
 from auroral.continuous.plan import Flow, Plan, conjunction
@@ -133,6 +134,7 @@ def _ranged(
         extent = range_of(source, own)
         fields.append(schema.field(own[0]))
         lengths.append(length(extent, fields[-1].type))
+    require_alike(query.sources, fields)
     left, right = (f"{side}.{quoted(f.name)}" for side, f in zip(_PREFIX, fields, strict=True))
     of, place = fields[0].type, query.sources[1].piece
     after, before = (_literal(amount, of) for amount in lengths)

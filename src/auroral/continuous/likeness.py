@@ -35,7 +35,7 @@ _LITERAL = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _STRING = Type("string")
-_DATED = re.compile(r"\w+")
+_LAST_WORD = re.compile(r"\w+\Z")
 
 
 class Written(NamedTuple):
@@ -167,16 +167,16 @@ class Likeness:
 def _places(shape: Skeleton) -> dict[int, _Placed]:
     """The literals by the places where the parser says that they begin."""
     found: dict[int, _Placed] = {}
+    end = 0
     for at, written in enumerate(shape.written):
         found[written.start] = _Placed(at, "", written.literal.type)
-        before = shape.sql[: written.start].rstrip()
+        before = shape.sql[end : written.start].rstrip()
         if before.endswith("-"):
-            found[len(before) - 1] = _Placed(at, "-", Type("void"))
-        words = list(_DATED.finditer(before))
-        if words and words[-1].end() == len(before):
-            found.setdefault(
-                words[-1].start(), _Placed(at, words[-1].group().lower(), Type("void"))
-            )
+            found[end + len(before) - 1] = _Placed(at, "-", Type("void"))
+        word = _LAST_WORD.search(before)
+        if word:
+            found.setdefault(end + word.start(), _Placed(at, word.group().lower(), Type("void")))
+        end = written.start + len(written.text)
     return found
 
 

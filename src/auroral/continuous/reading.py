@@ -66,7 +66,7 @@ def read_shared(
     """
     around = Surroundings(arcs, progress, scope or Scope(), streams, functions or {})
     found = analysis(sql, around)
-    return Read(found.template, constants_of(found.slots))
+    return Read(found.template, constants_of(found.slots, sql))
 
 
 def read_family(
@@ -120,7 +120,7 @@ class Reader:
         """A query as `read_shared` reads it."""
         shape = skeleton(sql)
         if shape is None:
-            return self._read(analysis(sql, self._around))
+            return self._read(sql, analysis(sql, self._around))
         known = self._known.get(shape.key)
         if known is None:
             return self._read_first(sql, shape)
@@ -130,7 +130,7 @@ class Reader:
         try:
             return Read(like.template, like.constants(shape))
         except (OtherShape, AuroralError, ValueError):
-            return self._read(analysis(sql, self._around))
+            return self._read(sql, analysis(sql, self._around))
 
     def read_family(self, sql: str, columns: Schema) -> ReadFamily:
         """A family as `read_family` reads it."""
@@ -139,12 +139,12 @@ class Reader:
 
     def _read_first(self, sql: str, shape: Skeleton, known: Likeness | None = None) -> Read:
         found = analysis(sql, self._around)
-        read = self._read(found)
+        read = self._read(sql, found)
         known = known or Likeness()
         known.learn(shape, Analysis(read.template, found.slots, found.frozen))
         self._known[shape.key] = known
         return read
 
-    def _read(self, found: Analysis) -> Read:
+    def _read(self, sql: str, found: Analysis) -> Read:
         template = self._templates.setdefault(found.template, found.template)
-        return Read(template, constants_of(found.slots))
+        return Read(template, constants_of(found.slots, sql))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -75,13 +76,14 @@ def explained(network: Network, master: str = "local[*]") -> str:
 def _eddy(book: Book, arcs: tuple[str, ...]) -> list[str]:
     """What the queries over some arcs share, and how many there are of each."""
     version = book.version(arcs, 0)
+    calls = {call.name: call.text for group in version.aggregates for call in group.calls}
     lines = ["", f"{eddy_name(arcs)}: {version.queries} queries in one pass"]
     for name, snapshot in version.filters.items():
         # Windows of joins are predicates too, on attributes no user has written.
         shown = [o for o in snapshot.operators if not o.name.startswith("#")]
         if name not in arcs and not shown:
             continue
-        filters = ", ".join(_filter(operator) for operator in shown) or "none"
+        filters = ", ".join(_filter(operator, calls) for operator in shown) or "none"
         bits, filed = book.parts(name).split()
         lines.append(f"  filters of {name}: {filters}")
         lines.append(f"    {bits + filed} queries: {bits} in bitmaps, {filed} by access predicates")
@@ -97,9 +99,12 @@ def _eddy(book: Book, arcs: tuple[str, ...]) -> list[str]:
     return lines
 
 
-def _filter(operator: Operator) -> str:
+def _filter(operator: Operator, calls: Mapping[str, str]) -> str:
     python = ", Python" if operator.costly else ""
-    return f"{operator.name} ({operator.predicates}{python})"
+    name = operator.name
+    for call, text in calls.items():  # a result of panes is called by a number
+        name = name.replace(call, text)
+    return f"{name} ({operator.predicates}{python})"
 
 
 def _count(book: Book, kind: str) -> int:

@@ -53,6 +53,9 @@ class ModificationReader:
         going = {*(family_of(entry.name) for entry in wanted.removed), *wanted.unboxed}
         fresh: dict[str, Query] = {}
         for name, given in add.items():
+            if given is None or isinstance(given, bool | int | float):
+                what = "SQL, a Query, a Family, or rows of a family that is there"
+                raise UsageError("BAD_CALL", f"{name}: expected {what}, found {given!r}")
             if not isinstance(given, str | Query | Mapping) and name not in going:
                 wanted.entries += self._more(name, given, wanted.members)
             else:

@@ -31,6 +31,8 @@ def number(text: str) -> Literal:
 
     >>> number("1.50").type.precision, number("-2147483648").type.name, number("1e3").value
     (3, 'int', 1000.0)
+    >>> number("-0.0").value, number("-0.0D").value
+    (Decimal('0.0'), -0.0)
     """
     upper = text.upper()
     if upper.endswith("BD"):
@@ -69,6 +71,7 @@ def _decimal(value: Decimal) -> Literal:
     if precision > 38:
         raise ValueError(f"{value} has more than 38 digits")
     exact = value.quantize(Decimal(1).scaleb(-scale), context=WIDE)
+    exact = WIDE.plus(exact)  # a decimal zero has no sign
     return Literal(exact, Type("decimal", precision, scale))
 
 
