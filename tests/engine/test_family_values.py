@@ -125,7 +125,7 @@ def test_a_crash_while_files_are_put_together_leaves_what_was(
             engine.modify(add={"alerts": [{"rule": n, "sym": "A", "limit": 0.0}]})
     before = _files(state)
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "forget_queries", _fail_if_instead)
+        patch.setattr(Store, "replace_queries", _fail)
         session: Any = sparkless.NoSession()
         engine = au.Engine(_market(), spark=session, state=state, background=False)
         with pytest.raises(KeyboardInterrupt):
@@ -138,9 +138,8 @@ def test_a_crash_while_files_are_put_together_leaves_what_was(
         assert len(_matches(engine, "alerts")) == len(RULES) + 4
 
 
-def _fail_if_instead(_self: Store, _firsts: list[int], instead: object = ()) -> None:
-    if instead:
-        raise KeyboardInterrupt
+def _fail(_self: Store, _firsts: list[int], _instead: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_families_may_have_no_rows_yet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -248,3 +247,53 @@ def test_what_is_taken_together_does_not_depend_on_trains(monkeypatch: pytest.Mo
     assert found[0] == found[1] == found[2] == found[3]
     assert found[0][0]["queries"] == ["windows[0]", "windows[5]"]
     assert sum(len(row["queries"]) for row in found[0]) == 6 * 2 * 4
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_rules_that_come_and_go_leave_nothing_behind(
+    kept: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Neither values nor rows of the catalog nor counts; what is there counts on."""
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    none = pa.table({"k": pa.array([], pa.int64()), "p": pa.array([], pa.int64())})
+    text = "SELECT n FROM ticks WHERE n >= :p AND boom(n)"
+    net.function("boom", _boom_at_7, returns="boolean")
+    net.family("r", text, none, key="k", results="keep" if kept else "count")
+    net.query("stays", "SELECT n FROM ticks")
+    state = tmp_path / "state"
+    found = 0
+    for _ in range(2):
+        with sparkless.make_engine(net, state=state) as engine:
+            for n in range(150):
+                key = n % 3
+                going = [f"r[{key}]"] if f"r[{key}]" in _names(engine) else []
+                engine.modify(remove=going, add={"r": [{"k": key, "p": 0}]})
+                engine.modify(add={f"q{n}": "SELECT n FROM ticks"})
+                engine.enqueue("ticks", batch(7, 8) if n % 10 == 0 else batch(n, n + 1))
+                engine.drain()
+                engine.modify(remove=[f"q{n}"])
+                if kept:
+                    found += engine.dequeue("r").num_rows
+                engine.dequeue("stays")
+            manifest = engine._store.manifest
+            assert len(engine._queries.book.families.get("r").entries) < 80  # type: ignore[union-attr]
+            assert len(manifest.queries()) < 200
+            assert len(manifest.gone()) < 80
+            assert len(list((state / "queries").iterdir())) < 80
+            assert len([key for key in engine._store.counters if key[0] == "query errors"]) < 80
+            counts = engine.matches("r")
+            assert counts["query"].to_pylist() == ["r[0]", "r[1]", "r[2]"]
+            assert all(0 < count <= 150 for count in counts["matches"].to_pylist())
+    if kept:  # of 150 tuples each member fails on 16; the second came with two members there
+        assert found == 2 * 3 * 134 - 1
+
+
+def _names(engine: au.Engine) -> list[str]:
+    return list(engine.matches("r")["query"].to_pylist())
+
+
+def _boom_at_7(values: Any) -> Any:
+    if 7 in values.to_pylist():
+        raise ValueError
+    return pa.array([True] * len(values))

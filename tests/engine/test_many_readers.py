@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import auroral.storage.store
 from auroral.engine import Engine
-from auroral.engine.delivery import _runs
+from auroral.engine.batches import steps_of
 from auroral.storage import HELD, Segment
 from auroral.storage.segment import read
 from tests.conformance import sparkless
@@ -228,7 +228,7 @@ def _segment(number: int, first: int, length: int) -> Segment:
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(1, 6))))
 def test_steps_end_where_nothing_later_begins_before(spans: list[tuple[int, int]]) -> None:
     segments = [_segment(n, *span) for n, span in enumerate(spans)]
-    found = list(_runs(segments))
+    found = list(steps_of(segments))
     assert sorted(s.id for _, run in found for s in run) == list(range(len(segments)))
     ends = [sealed for sealed, _ in found]
     assert ends == sorted({*ends})
@@ -243,6 +243,6 @@ def test_steps_end_where_nothing_later_begins_before(spans: list[tuple[int, int]
 def test_steps_that_wait_are_told_apart_in_one_go() -> None:
     def effort(count: int) -> float:
         segments = [_segment(n, n, 1) for n in range(count)]
-        return operations(lambda: list(_runs(segments))) / count
+        return operations(lambda: list(steps_of(segments))) / count
 
     assert effort(300) < 1.3 * effort(30)

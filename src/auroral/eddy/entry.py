@@ -55,6 +55,11 @@ class Entry:
         return self.first + max(self.count, 1)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it was added to a family later, and no member of it is left."""
+        return self.keys is not None and "+" in self.name and len(self.gone) == self.count
+
+    @property
     def ids(self) -> Ids:
         return np.arange(self.first, self.first + self.count, dtype=np.int32)
 

@@ -45,9 +45,13 @@ class FamilyMembers:
     _large: list[Entry] = field(default_factory=list)
     _known: dict[str, Member] = field(default_factory=dict)
     """By key as text; of those with the same key all but the last are gone."""
+    _runs: dict[object, Run] = field(default_factory=dict)
+    _fresh: list[Entry] = field(default_factory=list)
+    """Entries that are not yet in `_runs`."""
 
     def add(self, entry: Entry) -> None:
         self.entries[entry.name] = entry
+        self._fresh.append(entry)
         if entry.count >= SMALL:
             self._large.append(entry)
         else:
@@ -55,10 +59,25 @@ class FamilyMembers:
 
     def remove(self, entry: Entry) -> None:
         del self.entries[entry.name]
+        self._runs, self._fresh = {}, list(self.entries.values())
         self._large = [other for other in self._large if other is not entry]
         for key in texts(entry) if entry.count < SMALL else ():
             if key in self._known and self._known[key][0] is entry:
                 del self._known[key]
+
+    def runs(self) -> list[Run]:
+        """Large entries by themselves, the small ones that came one by one together."""
+        alike: dict[object, list[Entry]] = {}
+        for entry in sorted(self._fresh, key=lambda entry: entry.first):
+            small = entry.count < SMALL
+            schema = str(entry.constants.schema)
+            alike.setdefault((entry.read, schema) if small else entry.name, []).append(entry)
+        for key, entries in alike.items():
+            more = [Run.of_entry(entry) for entry in entries]
+            before = [self._runs[key]] if key in self._runs else []
+            self._runs[key] = Run.together([*before, *more])
+        self._fresh = []
+        return list(self._runs.values())
 
     def find(self, keys: Sequence[str]) -> dict[str, Member]:
         """The members with some keys, given as text; without those that nobody has."""
@@ -142,16 +161,24 @@ class Run:
     counts: Rows
 
     @staticmethod
-    def together(entries: Sequence[Entry]) -> Run:
-        keys, constants = entries[0].keys, entries[0].constants
-        if len(entries) > 1:
-            held = [entry.keys for entry in entries if entry.keys is not None]
-            keys = pa.chunked_array([chunk for each in held for chunk in each.chunks])
-            keys = pa.chunked_array([keys.combine_chunks()])
-            constants = pa.concat_tables([entry.constants for entry in entries]).combine_chunks()
-        firsts = np.array([entry.first for entry in entries])
-        counts = np.array([entry.count for entry in entries])
-        return Run(entries[0].read, keys, constants, firsts, counts)
+    def of_entry(entry: Entry) -> Run:
+        assert entry.keys is not None
+        firsts, counts = np.array([entry.first]), np.array([entry.count])
+        return Run(entry.read, entry.keys, entry.constants, firsts, counts)
+
+    @staticmethod
+    def together(runs: Sequence[Run]) -> Run:
+        """Several as one, in the order of their ids."""
+        if len(runs) == 1:
+            return runs[0]
+        keys = pa.chunked_array([chunk for run in runs for chunk in run.keys.chunks])
+        return Run(
+            runs[0].read,
+            pa.chunked_array([keys.combine_chunks()]),
+            pa.concat_tables([run.constants for run in runs]).combine_chunks(),
+            np.concatenate([run.firsts for run in runs]),
+            np.concatenate([run.counts for run in runs]),
+        )
 
     def of(self, ids: Ids) -> tuple[Rows, Rows]:
         """Where among ids those of members are, and which members these are."""
@@ -160,16 +187,6 @@ class Run:
         own = np.flatnonzero((number >= 0) & (number < self.counts[at]))
         starts = np.cumsum(self.counts) - self.counts
         return own, starts[at[own]] + number[own]
-
-
-def runs_of(chunks: Sequence[Entry]) -> list[Run]:
-    """Large entries by themselves, the small ones that came one by one together."""
-    alike: dict[object, list[Entry]] = {}
-    for entry in sorted(chunks, key=lambda entry: entry.first):
-        small = entry.count < SMALL
-        schema = str(entry.constants.schema)
-        alike.setdefault((entry.read, schema) if small else entry.name, []).append(entry)
-    return [Run.together(entries) for entries in alike.values()]
 
 
 def texts(entry: Entry, places: Sequence[int] | None = None) -> list[str]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from auroral.eddy.book import Book
 from auroral.eddy.entry import Entry, member_of
-from auroral.eddy.families import family_of, runs_of
+from auroral.eddy.families import Run, family_of
 from auroral.engine.tally import Tally
 from auroral.engine.together import together_view
 from auroral.engine.views import View, family_view, query_view
@@ -53,15 +53,14 @@ class Catalogue:
         entry = self._book.entries.get(name)
         return [entry] if entry is not None and entry.keys is None else []
 
+    def _runs(self, family: str) -> list[Run]:
+        held = self._book.families.get(family)
+        return held.runs() if held is not None else []
+
     def owner(self, arc: str) -> str:
         """The query that runs as boxes of which an arc is; empty if there is none."""
         name = arc.partition("#")[0]
         return name if name in self._boxed else ""
-
-    def last_of(self, family: str) -> tuple[int, int]:
-        """How many entries a family has, and the first id of the last: others if it changes."""
-        held = self._book.families.get(family)
-        return (len(held.entries), next(reversed(held.entries.values())).first) if held else (0, 0)
 
     def view(self, name: str) -> View | None:
         """How the results of a query look, if an eddy has it."""
@@ -77,7 +76,7 @@ class Catalogue:
             self._require_kept(name, chunks[0])
             query = chunks[0].query
             if isinstance(query, Family):
-                return family_view(chunks, query.key)
+                return family_view(chunks, self._runs(name), query.key)
             return query_view(chunks[0])
 
     def schema(self, name: str) -> Schema | None:
@@ -172,7 +171,7 @@ class Catalogue:
         parts = [named.take(pa.array(at[places[0]]))]
         others = np.unique(at[~plain[at]])
         for family in dict.fromkeys(family_of(entries[place].name) for place in others):
-            for run in runs_of(self.chunks(family)):
+            for run in self._runs(family):
                 here, members = run.of(ids)
                 key = run.keys.take(pa.array(members)).cast(pa.string()).combine_chunks()
                 parts.append(pc.binary_join_element_wise(f"{family}[", key, "]", ""))

@@ -33,6 +33,8 @@ class Changing:
         """Make a change; `declared` if it is the network that says so."""
         with self.lock:
             self._loop.require_going()
+            with self._loop.failing():
+                self._queries.tidy()
             done = self._try(add, remove, declared)
         if not done:
             self._loop.require_going()  # threads that change and change would keep it from ending

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Collection, Iterator, Mapping
 from threading import current_thread, main_thread
 from typing import Any
 
 import pyarrow as pa
 
+from auroral.engine.batches import NOTHING, steps_of
 from auroral.engine.queries import Queries
 from auroral.engine.readers import ALL, OUTPUT, Readers, consumer
 from auroral.engine.train import cut
@@ -21,7 +21,7 @@ from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.network.types import HIDDEN, Schema
 from auroral.spark.plan import in_order
-from auroral.storage import HELD, Change, Segment, Store
+from auroral.storage import HELD, Change, Store
 
 _MOST_WAITING = 64
 
@@ -348,13 +348,13 @@ class Outputs:
         """New tuples, step by step, with the moment before which they lie."""
         head = min(self._head(view, reader) for reader in readers)
         complete = self._emitted_before(view.log)
-        for sealed, group in _runs(self._store.segments(view.log, head)):
+        for sealed, group in steps_of(self._store.segments(view.log, head)):
             last = min(sealed, complete)
             if last <= head:
                 return
             # Compaction may have put what was delivered together with what was not.
             tables = [view.rows(cut(self._store.table(s), head, last)) for s in group if s.file]
-            whole = pa.concat_tables(tables, promote_options="default") if tables else _NOTHING
+            whole = pa.concat_tables(tables, promote_options="default") if tables else NOTHING
             yield last, in_order(whole)
 
     def _written(self, output: str, sink: Sink, table: pa.Table, view: View) -> Any:
@@ -378,25 +378,6 @@ class Outputs:
             if table.num_rows:
                 age_us = self._now_us() - table["_ts"][-1].as_py()
                 self.lag_s[output] = round(age_us / 1e6, 3)
-
-
-_NOTHING = pa.table({"_seq": pa.array([], pa.int64()), "_ts": pa.array([], pa.int64())})
-
-
-def _runs(segments: Sequence[Segment]) -> Iterator[tuple[int, list[Segment]]]:
-    """Segments step by step; steps that emitted one moment together go together."""
-    run: list[Segment] = []
-    sealed = 0
-    ordered = sorted(segments, key=lambda s: (s.sealed, s.first))
-    firsts = [*accumulate((s.first for s in reversed(ordered)), min)][::-1]
-    for segment, first_of_later in zip(ordered, firsts, strict=True):
-        if run and segment.sealed > sealed and first_of_later >= sealed:
-            yield sealed, run
-            run = []
-        run.append(segment)
-        sealed = segment.sealed
-    if run:
-        yield sealed, run
 
 
 def _target(sink: Sink) -> str:

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from auroral.eddy.families import family_of
 from auroral.eddy.routes.routing import Operator
 from auroral.eddy.version import Version
 from auroral.engine.catalogue import Catalogue
+from auroral.engine.leftovers import Leftovers
 from auroral.engine.modification import Modification, ModificationReader
 from auroral.engine.registering import Registrar
 from auroral.engine.tally import Tally
@@ -64,6 +66,7 @@ class Queries:
         self.catalogue = Catalogue(self.book, self.boxed, self.failed, self.tally, self.lock)
         self._reader = ModificationReader(self.book, self.boxed, self.catalogue, registrar)
         self._declared: dict[str, QueryRow] = {}
+        self._leftovers = Leftovers(store, self.book, self._values, self.tally, self._rows)
         self._next = 1
         self.changed = 0  # the moment of the last change
 
@@ -175,7 +178,7 @@ class Queries:
             self._declared = {row.name: row for row in rows if row.declared is not None}
             # What the network declares and somebody has removed must not come back.
             said = {r.first for n, r in self._declared.items() if n in self._network.queries}
-            self._store.forget_queries(sorted(over - said))
+            self._store.forget_queries([row for row in rows if row.first in over - said])
             rows = self._values.put_together([row for row in rows if row.first not in over], head)
             self._values.sweep(row.file for row in rows)
             gone = gone_of(rows, self._store.manifest.gone())
@@ -187,6 +190,8 @@ class Queries:
             moments.update(moment for members in gone.values() for moment in members.values())
             for moment in [head, *sorted(m for m in moments if head < m < NEVER)]:
                 self._replay(entries, gone, moment, first=moment == head)
+            self._leftovers.ended += [row for row in rows if row.until is not None]
+            self._leftovers.emptied += [e for e in self.book.entries.values() if e.is_empty]
             return flows
 
     def _restored(self, row: QueryRow) -> Entry | None:
@@ -239,6 +244,11 @@ class Queries:
         return add, remove
 
     # ── changing ──
+
+    def tidy(self) -> None:
+        """Forget queries and members that are no more; no change may be under way."""
+        with self.lock:
+            self._leftovers.tidy(self._store.least_head(EDDY))
 
     def schema(self, name: str, given: Any) -> Schema:
         """The fields of a query that may come."""
@@ -319,14 +329,18 @@ class Queries:
                 meta=meta,
             )
         )
-        self._rows |= {row.name: row for row in rows}
+        gone_rows = [self._rows[n] for n in [*wanted.unboxed, *(e.name for e in wanted.removed)]]
+        self._leftovers.ended += [replace(row, until=moment) for row in gone_rows]
+        self._rows.update({row.name: row for row in rows})
         self.changed = moment
         for name in wanted.unboxed:  # before others may have their names
             del self.boxed[name]
             self.failed.pop(name, None)
         self.boxed |= wanted.boxed
         for name, members in wanted.members.items():
-            self.book.entries[name].gone |= dict.fromkeys(members, moment)
+            entry = self.book.entries[name]
+            entry.gone |= dict.fromkeys(members, moment)
+            self._leftovers.emptied += [entry] if entry.is_empty else []
 
     def _row(
         self,

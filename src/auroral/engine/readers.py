@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Generic, TypeVar
 
@@ -109,8 +109,8 @@ class Readers:
         """By log."""
         self._newest: dict[str, int] = {}
         """By log, the id of the last query that came before the last look."""
-        self._members: dict[str, tuple[tuple[int, int], Least[Member]]] = {}
-        """By family, and how many entries it had then and which was the last."""
+        self._members: dict[str, tuple[int, Least[Member]]] = {}
+        """By family, and the id of the last entry it had then."""
         self._member_sinks: dict[str, Least[str]] = {}
         """By family."""
         self._sinks_of: dict[str, list[str]] | None = None
@@ -197,31 +197,24 @@ class Readers:
         by_itself = member != family and member not in self.outputs_of(family)
         if not by_itself or not self._sunk.isdisjoint((member, family)):
             return None
-        mark = self._catalogue.last_of(family)
-        if family not in self._members or self._members[family][0] != mark:
-            self._members[family] = mark, self._least_of(family, self._catalogue.chunks(family))
-        return family, self._members[family][1]() or 0
-
-    def _least_of(self, family: str, entries: Sequence[Entry]) -> Least[Member]:
+        entries = self._catalogue.chunks(family)
         if sum(entry.count - len(entry.gone) for entry in entries) > SMALL:
-            entries = ()
-        members = []
-        for entry in entries:
+            self._members.pop(family, None)
+            return None
+        last, least = self._members.get(family) or (0, Least[Member]((), self._member_head))
+        for entry in (entry for entry in entries if entry.first > last):
             left = [number for number in range(entry.count) if number not in entry.gone]
-            keys = texts(entry, left)
-            members += [
-                (entry, number, consumer(f"{family}[{key}]"))
-                for number, key in zip(left, keys, strict=True)
-            ]
+            for number, key in zip(left, texts(entry, left), strict=True):
+                least.add((entry, number, consumer(f"{family}[{key}]")))
+        self._members[family] = max(last, *(entry.first for entry in entries)), least
+        return family, least() or 0
 
-        def head(member: Member) -> int | None:
-            entry, number, reader = member
-            if number in entry.gone:
-                return None
-            taken = self._store.head(entry.log, reader)
-            return max(taken, entry.since) if taken else 0  # whom nobody reads has taken nothing
-
-        return Least(members, head)
+    def _member_head(self, member: Member) -> int | None:
+        entry, number, reader = member
+        if number in entry.gone or not self._catalogue.has(entry):
+            return None
+        taken = self._store.head(entry.log, reader)
+        return max(taken, entry.since) if taken else 0  # whom nobody reads has taken nothing
 
     def _by_member_sinks(self, entry: Entry) -> int | None:
         family = family_of(entry.name)

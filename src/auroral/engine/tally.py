@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
+from auroral.eddy.entry import NEVER
 from auroral.eddy.filters.tally import Counts
 from auroral.eddy.report import Report, packed, unpacked
 from auroral.storage import Change, Store
@@ -58,6 +62,24 @@ class Tally:
             held = self.late.setdefault(query, {})
             held[reason] = held.get(reason, 0) + tuples
         self._entered = []
+
+    def forget(self, queries: Sequence[tuple[int, int]]) -> list[tuple[str, str]]:
+        """Drop what was counted from ids on, of so many each; the counters the manifest has."""
+        spans = sorted(queries)
+        for first, count in spans:
+            self._matches[first : first + count] = 0
+
+        def is_among(query: int) -> bool:
+            at = bisect_right(spans, (query, NEVER)) - 1
+            return at >= 0 and query < sum(spans[at])
+
+        found = [(_QUERY + _ERRORS, str(query)) for query in list(self._errors) if is_among(query)]
+        for query in filter(is_among, list(self.late)):
+            found += [(_QUERY + reason, str(query)) for reason in self.late.pop(query)]
+        for gone in {int(text) for _, text in found}:
+            self._errors.pop(gone, None)
+            self._reasons.pop(gone, None)
+        return found
 
     def matches(self, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """The matches of some queries."""

@@ -41,6 +41,12 @@ class FamilyValues:
                 os.fsync(file.fileno())
         return path.name
 
+    def drop(self, files: Iterable[str | None]) -> None:
+        """Delete some values."""
+        for file in files:
+            if file is not None:
+                (self._directory / file).unlink(missing_ok=True)
+
     def sweep(self, used: Iterable[str | None]) -> None:
         """Delete the values of families that are no more."""
         keep = set(used)
@@ -75,7 +81,7 @@ class FamilyValues:
                 old += [piece.first for piece in pieces]
         if old:
             there = set(rows)
-            self._store.forget_queries(old, instead=[row for row in found if row not in there])
+            self._store.replace_queries(old, [row for row in found if row not in there])
         return found
 
     def _alike(

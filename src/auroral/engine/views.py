@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from auroral.continuous.aggregate_reading import ReadAggregate
 from auroral.continuous.template import Template
 from auroral.eddy.entry import Entry, Ids
-from auroral.eddy.families import runs_of
+from auroral.eddy.families import Run
 from auroral.eddy.lineage import Lineage
 from auroral.network.types import HIDDEN
 
@@ -45,14 +45,13 @@ def query_view(entry: Entry, member: int | None = None) -> View:
     return View(entry.log, schema, entry.since, rows)
 
 
-def family_view(chunks: Sequence[Entry], key: str) -> View:
+def family_view(chunks: Sequence[Entry], runs: Sequence[Run], key: str) -> View:
     """The results of all members of a family, each with its key in front."""
     keys = chunks[0].keys
     assert keys is not None
     fields = chunks[0].schema().arrow()
     name = key if key not in fields.names else f"{key}_"
     schema = pa.schema([pa.field(name, keys.type), *fields])
-    runs = runs_of(chunks)
 
     def rows(table: pa.Table) -> pa.Table:
         parts, asked = [], []

@@ -169,6 +169,10 @@ class Manifest:
     def forget_queries(self, firsts: Sequence[int]) -> None:
         self._db.executemany("DELETE FROM query WHERE first = ?", [(first,) for first in firsts])
 
+    def forget_gone(self, spans: Sequence[tuple[int, int]]) -> None:
+        """Forget which members were removed, of ids from one to another (exclusive)."""
+        self._db.executemany("DELETE FROM query_gone WHERE id >= ? AND id < ?", spans)
+
     def add_gone(self, until: Mapping[int, int]) -> None:
         self._db.executemany("INSERT OR REPLACE INTO query_gone VALUES (?, ?)", until.items())
 

@@ -281,8 +281,14 @@ class Store:
         self.fault("recorded")
         return step
 
-    def forget_queries(self, firsts: Sequence[int], instead: Sequence[QueryRow] = ()) -> None:
-        """Drop the rows of queries that ended before all that is to come, or put others there."""
+    def forget_queries(self, rows: Sequence[QueryRow]) -> None:
+        """Drop queries that ended before all that is to come."""
+        with self.lock, self.manifest.transaction():
+            self.manifest.forget_queries([row.first for row in rows])
+            self.manifest.forget_gone([(row.first, row.first + row.count) for row in rows])
+
+    def replace_queries(self, firsts: Sequence[int], instead: Sequence[QueryRow]) -> None:
+        """Put the rows of the same queries in place of others."""
         with self.lock, self.manifest.transaction():
             self.manifest.forget_queries(firsts)
             self.manifest.add_queries(instead)

@@ -1,0 +1,28 @@
+"""Segments of a log as the steps that wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+import pyarrow as pa
+
+from auroral.storage import Segment
+
+NOTHING = pa.table({"_seq": pa.array([], pa.int64()), "_ts": pa.array([], pa.int64())})
+
+
+def steps_of(segments: Sequence[Segment]) -> Iterator[tuple[int, list[Segment]]]:
+    """Segments step by step; steps that emitted one moment together go together."""
+    run: list[Segment] = []
+    sealed = 0
+    ordered = sorted(segments, key=lambda s: (s.sealed, s.first))
+    firsts = [*accumulate((s.first for s in reversed(ordered)), min)][::-1]
+    for segment, first_of_later in zip(ordered, firsts, strict=True):
+        if run and segment.sealed > sealed and first_of_later >= sealed:
+            yield sealed, run
+            run = []
+        run.append(segment)
+        sealed = segment.sealed
+    if run:
+        yield sealed, run
