@@ -38,10 +38,11 @@ class Leftovers:
         """As long as tuples may wait that came before."""
         self.emptied: list[Entry] = []
         """As long as results may wait, too."""
+        self._due = _OFTEN
 
     def tidy(self, reached: int | None) -> None:
         """Forget what ended before a moment; None: whatever ended."""
-        if len(self.ended) + len(self.emptied) < _OFTEN:
+        if len(self.ended) + len(self.emptied) < self._due:
             return
         ended = [row for row in self.ended if _is_over(row, reached)]
         emptied = [entry for entry in self.emptied if self._may_go(entry, reached)]
@@ -57,6 +58,7 @@ class Leftovers:
         over = {row.first for row in rows}
         self.ended = [row for row in self.ended if row.first not in over]
         self.emptied = [entry for entry in self.emptied if self._is_there(entry)]
+        self._due = len(self.ended) + len(self.emptied) + _OFTEN  # others have to wait longer
 
     def _may_go(self, entry: Entry, reached: int | None) -> bool:
         family = self._book.families.get(family_of(entry.name))
