@@ -305,3 +305,65 @@ def test_a_family_gives_what_members_left_although_others_came_later() -> None:
         assert engine.dequeue("other").num_rows == 2
         found = [(row["k"], row["n"]) for row in engine.dequeue("r").to_pylist()]
         assert found == [(1, 1), (2, 2), (3, 2)]
+
+
+@pytest.mark.parametrize("take", ["dequeue", "dequeue_all"])
+def test_a_later_sink_of_a_query_that_an_output_reads_gets_what_the_output_has_not(
+    take: str,
+) -> None:
+    """Whatever is read of others."""
+    net = _network("p", "q", family=ROWS)
+    net.output("named", "q")
+    net.output("all", "r")
+    with sparkless.make_engine(net) as engine:
+        _put(engine, 1)
+        engine.dequeue("named"), engine.dequeue("all")
+        _put(engine, 2)
+        engine.dequeue("p") if take == "dequeue" else engine.dequeue_all("ticks")
+        got: list[int] = []
+        of_member: list[int] = []
+        engine.bind_sink("q", _into(got))
+        engine.bind_sink("r[1]", _into(of_member))
+        _put(engine, 3)
+        assert (got, of_member) == ([2, 3], [2, 3])
+        assert engine.dequeue("named").to_pylist() == [{"n": 2}, {"n": 3}]
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_new_sink_does_not_get_what_was_given_before(before: bool) -> None:
+    """Also if a query that had the name before had a sink."""
+    net = _network("q", "other", "held")
+    net.output("named", "held")
+    got: list[int] = []
+    with sparkless.make_engine(net) as engine:
+        if before:
+            engine.bind_sink("q", _into([]))
+        _put(engine, 0)
+        engine.modify(remove=["q"])
+        engine.modify(add={"q": "SELECT n FROM ticks"})
+        _put(engine, 1)
+        assert engine.dequeue_all("ticks").to_pylist()[-1] == {"n": 1, "queries": ["other", "q"]}
+        engine.bind_sink("q", _into(got))
+        _put(engine, 2)
+    assert got == [2]
+
+
+def test_results_of_a_query_that_was_replaced_go_with_the_next_step() -> None:
+    with sparkless.make_engine(_network("q")) as engine:
+        _put(engine, *range(10))
+        engine.modify(remove=["q"], add={"q": "SELECT n FROM ticks WHERE n > 1000"})
+        assert _kept(engine) == 10
+        _put(engine, 10)
+        assert engine.dequeue("q").num_rows == 0
+        assert _kept(engine) == 0
+
+
+def test_members_that_went_are_not_remembered_for_one_that_nobody_reads() -> None:
+    with sparkless.make_engine(_network(family=ROWS)) as engine:
+        for n in range(150):
+            engine.modify(add={"r": [{"k": 3, "p": 0}]})
+            _put(engine, n)
+            assert engine.dequeue("r[3]").num_rows == 1
+            assert engine.dequeue("r").num_rows == 3
+            engine.modify(remove=["r[3]"])
+        assert len(engine._loop.works.outputs._readers._members["r"][1]) < 100

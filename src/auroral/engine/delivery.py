@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from auroral.engine.batches import NOTHING, steps_of
+from auroral.engine.batches import NOTHING, moment, steps_of, visible
 from auroral.engine.queries import Queries
 from auroral.engine.readers import ALL, OUTPUT, Readers, consumer
 from auroral.engine.train import cut
@@ -19,7 +19,7 @@ from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
-from auroral.network.types import HIDDEN, Schema
+from auroral.network.types import Schema
 from auroral.spark.plan import in_order
 from auroral.storage import HELD, Change, Store
 
@@ -83,11 +83,12 @@ class Outputs:
                 hint="use the same sink, or another state directory",
             )
         sink.open(None if saved is None else saved["at"])
-        if saved is None:
-            if hasattr(sink, "path"):  # what others wrote there is no more
-                self._store.forget_sinks(target)
+        if saved is None and hasattr(sink, "path"):  # what others wrote there is no more
+            self._store.forget_sinks(target)
+        if saved is None or saved.get("closed"):
             self._begin(self._view(output), consumer(output))
-            self._store.commit(Change(sinks={output: {"to": target, "at": None, "empty": True}}))
+            at = {"at": None, "empty": True} if saved is None else {"at": saved["at"]}
+            self._store.commit(Change(sinks={output: {"to": target, **at}}))
         with self._queries.lock:
             self._sinks[output] = sink
             self._sunk.add(output)
@@ -246,8 +247,8 @@ class Outputs:
             head = sealed
             if limit is not None and sum(p.num_rows for p in parts) >= limit:
                 break
-        visible = [_visible(part).cast(view.schema) for part in parts if part.num_rows]
-        table = view.finish(pa.concat_tables(visible) if visible else view.schema.empty_table())
+        rows = [visible(part).cast(view.schema) for part in parts if part.num_rows]
+        table = view.finish(pa.concat_tables(rows) if rows else view.schema.empty_table())
         if head is not None:
             counts = {(name, "out"): table.num_rows}
             heads = {(view.log, r): max(head, self._store.head(view.log, r)) for r in readers}
@@ -260,8 +261,12 @@ class Outputs:
         for arc in self._whole:
             if len(self._store.segments(arc)) > _MOST_WAITING:
                 self._store.compact(arc)
-        for log in self._store.held() - self._queries.logs():  # its queries are no more
-            self._hold(log, self._emitted_before(log))
+        there = self._queries.logs()
+        for log in self._store.held():
+            if log not in there:  # its queries are no more
+                self._hold(log, self._emitted_before(log))
+            elif self._store.segments(log):
+                self._let_go(log)
 
     def _commit(self, change: Change, log: str) -> None:
         """Remember how far readers of a log have come, and let go of what everybody has."""
@@ -278,6 +283,10 @@ class Outputs:
             further[log, consumer(query)] = min(self._store.head(log, consumer(o)) for o in others)
         if further:
             self._store.commit(Change(heads=further))
+        self._let_go(log)
+
+    def _let_go(self, log: str) -> None:
+        """Keep of results of queries what not everybody has."""
         with self._queries.lock:
             taken = self._readers.taken(log)
         if taken is not None:
@@ -370,8 +379,8 @@ class Outputs:
 
     def _delivery(self, output: str, table: pa.Table, view: View) -> Delivery:
         self._note_lag(output, [table])
-        visible = _visible(table).cast(view.schema)
-        return Delivery(output, visible, _moment(table, 0), _moment(table, -1))
+        rows = visible(table).cast(view.schema)
+        return Delivery(output, rows, moment(table, 0), moment(table, -1))
 
     def _note_lag(self, output: str, tables: list[pa.Table]) -> None:
         for table in tables:
@@ -384,12 +393,3 @@ def _target(sink: Sink) -> str:
     """What a position in a sink is a position of."""
     path = getattr(sink, "path", None)
     return type(sink).__name__ if path is None else os.path.abspath(path)
-
-
-def _visible(table: pa.Table) -> pa.Table:
-    return table.drop_columns([name for name in HIDDEN if name in table.column_names])
-
-
-def _moment(table: pa.Table, index: int) -> tuple[int, bytes]:
-    sub: Any = table["_sub"][index].as_py() if "_sub" in table.column_names else None
-    return table["_seq"][index].as_py(), sub or b""

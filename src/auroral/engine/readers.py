@@ -140,10 +140,13 @@ class Readers:
         """The moment before which an output, a query or a member has nothing to give any more."""
         own = self._store.head(log, consumer(output))
         query = self.query_of(output)
-        if output in self._sunk or output in self.outputs_of(query):
+        outputs = self.outputs_of(query)
+        if output in self._sunk or output in outputs:
             return own
         if output != query:  # what its family gave a member does not give
             return max(own, self.head(query, log))
+        if outputs:  # nor a query what all of its outputs have
+            return max(own, min(self.head(each, log) for each in outputs))
         return max(own, self._store.head(log, ALL))
 
     def taken_by(self, entry: Entry) -> int:
@@ -198,10 +201,12 @@ class Readers:
         if not by_itself or not self._sunk.isdisjoint((member, family)):
             return None
         entries = self._catalogue.chunks(family)
-        if sum(entry.count - len(entry.gone) for entry in entries) > SMALL:
-            self._members.pop(family, None)
+        live = sum(entry.count - len(entry.gone) for entry in entries)
+        last, least = self._members.pop(family, (0, Least[Member]((), self._member_head)))
+        if live > SMALL:
             return None
-        last, least = self._members.get(family) or (0, Least[Member]((), self._member_head))
+        if len(least) > 2 * live + _FEW:  # most of them are gone
+            last, least = 0, Least[Member]((), self._member_head)
         for entry in (entry for entry in entries if entry.first > last):
             left = [number for number in range(entry.count) if number not in entry.gone]
             for number, key in zip(left, texts(entry, left), strict=True):
