@@ -225,7 +225,7 @@ class Readers:
         family = family_of(entry.name)
         if self._sinks_of is None:
             self._sinks_of = {}
-            for sink in self._sunk:
+            for sink in list(self._sunk):
                 self._sinks_of.setdefault(sink.partition("[")[0], []).append(sink)
         if family not in self._member_sinks:
             self._member_sinks[family] = Least(
