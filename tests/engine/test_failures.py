@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import auroral as au
+from auroral.engine.streaming import StreamReader
 from auroral.io.iterable import IterableSource
 from auroral.io.sinks.callback import CallbackSink
 from auroral.io.sinks.csv import CsvSink
@@ -185,6 +186,32 @@ def test_a_spark_source_that_fails_is_no_end(make_engine: MakeEngine) -> None:
     net.output("o", net.stream("s", "n int", source=source))
     with make_engine(net) as engine, pytest.raises(au.RunError, match="SOURCE_FAILED"):
         _until_idle(engine)
+
+
+def test_a_spark_source_that_fails_while_one_looks_is_no_end(
+    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = False
+
+    class Query:
+        @property
+        def isActive(self) -> bool:  # noqa: N802
+            nonlocal failed
+            failed = True
+            return False
+
+        def exception(self) -> Exception | None:
+            return ValueError("gone") if failed else None
+
+    net = au.Network("socket")
+    net.output("o", net.stream("s", "n int"))
+    with make_engine(net) as engine:
+        reader: Any = StreamReader.__new__(StreamReader)
+        reader._error, reader._stream, reader.query = None, "s", Query()
+        monkeypatch.setattr(engine, "_readers", [reader])
+        with pytest.raises(au.RunError, match="SOURCE_FAILED: stream s: gone"):
+            _ = engine.idle
+        monkeypatch.setattr(engine, "_readers", [])
 
 
 def _until_idle(engine: au.Engine) -> None:

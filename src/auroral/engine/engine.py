@@ -287,9 +287,9 @@ class Engine:
     def idle(self) -> bool:
         """Whether all sources have ended and everything is processed and delivered."""
         self._require_running()
-        for reader in self._readers:
-            reader.require_alive()
         reading = any(reader.query.isActive for reader in self._readers)
+        for reader in self._readers:  # after that: one that fails in between has not ended
+            reader.require_alive()
         return not reading and self._loop.reached(None)
 
     def wait(self, timeout_s: float) -> None:
