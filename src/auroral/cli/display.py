@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from auroral.engine.queries import EDDY
+from auroral.engine.versions import EDDY
 
 _PLAIN_S = 2.0
 

@@ -15,9 +15,10 @@ from auroral.continuous.in_order import in_order
 from auroral.continuous.sharing import python_functions
 from auroral.engine.eddy import EddyBox
 from auroral.engine.plane import ProgressPlane
-from auroral.engine.queries import Queries, eddy_name
+from auroral.engine.queries import Queries
 from auroral.engine.stateful import StatefulBox
 from auroral.engine.tables import snapshot
+from auroral.engine.versions import eddy_name
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
+from itertools import count
 from typing import Any
 
 from auroral.engine.ingest import Ingest
 from auroral.engine.loop import Loop
+from auroral.engine.modification import Modification
 from auroral.engine.queries import Queries
 from auroral.engine.works import rebuild
 
+_PATIENCE = 3
+"""So often a change that has to wait lets others come before it."""
+
 
 class Changing:
-    """Adds and removes queries, one call after the other.
+    """Adds and removes queries, one change after the other.
 
-    Most changes are true from the next tuple on, and nobody waits. If boxes come or go, or a sink
-    has still to get what a query gave, everything that has arrived is processed first.
+    Most changes are true from the next tuple on, and nobody waits. If a query comes or goes that
+    runs as boxes of its own, or a sink has still to get what one gave, the call waits until all
+    is processed that had arrived; tuples and other changes come meanwhile.
     """
 
     def __init__(self, queries: Queries, ingest: Ingest, loop: Loop):
@@ -25,7 +31,7 @@ class Changing:
         self._ingest = ingest
         self._loop = loop
         self.lock = threading.RLock()
-        """Held during a change."""
+        """Held while a change is made."""
 
     def change(
         self, add: Mapping[str, Any], remove: Sequence[str], *, declared: bool = False
@@ -35,50 +41,56 @@ class Changing:
             self._loop.require_going()
             with self._loop.failing():
                 self._queries.tidy()
-            done = self._try(add, remove, declared)
-        if not done:
-            self._loop.require_going()  # threads that change and change would keep it from ending
-            with self._loop.busy, self.lock, self._ingest.at_moment() as moment:
-                self._loop.require_going()
-                self._try(add, remove, declared, self._settled(moment))
-
-    def _settled(self, moment: int) -> int:
-        """Process what came before a moment; a later one if sinks changed queries meanwhile."""
+            wanted = self._read(add, remove, declared)
+            waits = wanted.changes_boxes or self._loop.works.outputs.reads(remove)
+            if not waits:
+                self._make(wanted, remove)
+        if waits:
+            self._make_settled(add, remove, declared)
         with self._loop.failing():
-            self._loop.settle(moment)
-            while self._queries.changed > moment:
-                moment = self._ingest.next_moment
-                self._loop.settle(moment)
-        return moment
+            self._loop.move_on(blocking=False)
 
-    def _try(
-        self,
-        add: Mapping[str, Any],
-        remove: Sequence[str],
-        declared: bool,
-        settled: int | None = None,
-    ) -> bool:
-        """Make a change; False if there must be a moment before which everything is settled."""
-        outputs = self._loop.works.outputs
+    def _make_settled(self, add: Mapping[str, Any], remove: Sequence[str], declared: bool) -> None:
+        """Make a change when everything is processed and delivered that came before it.
+
+        If queries have changed meanwhile, it comes after that; in the end others have to wait.
+        """
+        self._loop.require_going()  # threads that change and change would keep it from ending
+        with self._loop.busy, ExitStack() as held:
+            for attempt in count():
+                if attempt == _PATIENCE:
+                    held.enter_context(self.lock)
+                if attempt == _PATIENCE + 1:  # sinks change queries whenever something comes
+                    held.enter_context(self._ingest.at_moment())
+                with self._ingest.at_moment() as moment:
+                    pass
+                with self._loop.failing():
+                    self._loop.settle(moment)
+                with self.lock:
+                    self._loop.require_going()
+                    wanted = self._read(add, remove, declared)
+                    if self._queries.changed <= moment or not wanted.changes_eddies:
+                        self._make(wanted, remove, moment)
+                        return
+
+    def _read(self, add: Mapping[str, Any], remove: Sequence[str], declared: bool) -> Modification:
         wanted = self._queries.read(add, remove)
         wanted.by_network = declared
-        outputs.require_fit({n: add[n] for n in remove if n in add}, self._queries.schema)
-        structural = self._queries.is_structural(wanted)
-        if settled is None:
-            if structural or outputs.reads(remove):
-                return False
-            with self._loop.failing():
-                self._queries.prepare(wanted)
-                with self._queries.lock:  # nobody reads in between
-                    self._queries.apply(wanted, self._ingest.at_moment)
-                    outputs.forget(remove)
-                outputs.close_gone()
-            return True
+        replaced = {name: add[name] for name in remove if name in add}
+        self._loop.works.outputs.require_fit(replaced, self._queries.schema)
+        return wanted
+
+    def _make(
+        self, wanted: Modification, remove: Sequence[str], settled: int | None = None
+    ) -> None:
+        """Make a change from a moment on before which all is done, or from the next one on."""
+        at = self._ingest.at_moment if settled is None else lambda: nullcontext(settled)
+        outputs = self._loop.works.outputs
         with self._loop.failing():
             self._queries.prepare(wanted)
-            self._queries.apply(wanted, lambda: nullcontext(settled), renew=not structural)
-            outputs.forget(remove)  # before others read under the same names
-            if structural:
+            with self._queries.lock:  # nobody reads in between
+                self._queries.apply(wanted, at)
+                outputs.forget(remove)  # before others read under the same names
+            if settled is not None and wanted.changes_boxes:
                 self._loop.works = rebuild(self._loop.works, settled)
             self._loop.works.outputs.close_gone()
-        return True

@@ -12,9 +12,10 @@ from auroral.eddy.report import Report, added
 from auroral.eddy.routes.routing import Router, Visit
 from auroral.eddy.version import Version
 from auroral.engine.plane import ProgressPlane
-from auroral.engine.queries import EDDY, Queries
+from auroral.engine.queries import Queries
 from auroral.engine.stateful import StatefulBox, _Result
 from auroral.engine.train import Train
+from auroral.engine.versions import EDDY
 from auroral.kernels.kernel import Context
 from auroral.network.box import Box
 from auroral.progress.lowwater import moved_since
@@ -42,7 +43,8 @@ class EddyBox(StatefulBox):
     ):
         super().__init__(store, plane, runner, box, (), {})
         self.arcs = box.sources()
-        self._queries = queries
+        self._versions = queries.versions
+        self._tally = queries.tally
         self._policy = policy
         self._routers: dict[str, Router] = {}
         self._steps = 0
@@ -68,10 +70,10 @@ class EddyBox(StatefulBox):
         return port
 
     def writes(self, log: str) -> bool:
-        return self._queries.writes(self.name, log)
+        return self._versions.writes(self.name, log)
 
     def boundary(self, moment: int) -> int | None:
-        return self._queries.boundary(self.name, moment)
+        return self._versions.boundary(self.name, moment)
 
     @property
     def _version(self) -> Version:
@@ -88,11 +90,11 @@ class EddyBox(StatefulBox):
 
     def _decided(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> Turn:
         """The queries and the routes of a train."""
-        version = self._queries.version(self.name, train.first)
+        version = self._versions.at(self.name, train.first)
         self._steps += 1
         sampled = self._steps <= 2 or self._steps % _SAMPLE_EVERY == 0
         sampled = sampled or any(
-            files.get(arc) and not self._queries.knows(arc, snapshot.operators)
+            files.get(arc) and not self._versions.knows(arc, snapshot.operators)
             for arc, snapshot in version.filters.items()
         )
         orders, costs = {}, {}
@@ -176,14 +178,14 @@ class EddyBox(StatefulBox):
         change, letters = super().step(train, files)
         seen = {seen_key(arc): self._seen[arc] + n for arc, n in self._report.arrived.items()}
         change.progress = {**change.progress, **seen}
-        self._queries.tally.enter(change, self._report)
+        self._tally.enter(change, self._report)
         return change, letters
 
     def committed(self) -> None:
         super().committed()
         for arc, more in self._report.arrived.items():
             self._seen[arc] += more
-        self._queries.tally.committed()
+        self._tally.committed()
         for arc, visits in self._report.visits.items():
             self._router(arc).learn(self._report.tuples.get(arc, 0), visits)
         for arc, (_, order) in self._report.routes.items():
@@ -192,16 +194,16 @@ class EddyBox(StatefulBox):
             stem = f"stem {arc}"
             self._probes[stem] = added(self._probes.get(stem), visit)
         if self._report.samples:
-            self._queries.learn(self.name, self._report.samples)
+            self._versions.learn(self.name, self._report.samples)
 
     def warm_up(self) -> None:
         self._runner.warm_up()
 
     def statistics(self) -> dict[str, Any]:
         """What its filters, SteMs and panes do."""
-        splits = self._queries.splits(self.name)
+        splits = self._versions.splits(self.name)
         return {
-            "queries": self._queries.count(self.name),
+            "queries": self._versions.count(self.name),
             "policy": self._policy,
             "arcs": {
                 name: {**router.statistics(), "index": _split(*splits.get(name, (0, 0)))}

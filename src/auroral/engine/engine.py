@@ -139,7 +139,8 @@ class Engine:
             self._now_us,
         )
         self._queries = Queries(store, self.network, Registrar(self.network, self._resolver))
-        checked = checked_network(settings, self._queries, self._queries.restore())
+        self._queries.restore()
+        checked = checked_network(settings, self._queries)
         with_clock = ProgressPlane(checked).uses_clock
         arrival = self._clock == "arrival"
         self._ingest = Ingest(

@@ -12,8 +12,8 @@ from auroral.eddy.book import Book
 from auroral.eddy.routes.routing import Operator
 from auroral.engine.assembly import running, stateful_runner
 from auroral.engine.plane import ProgressPlane
-from auroral.engine.queries import eddy_name
 from auroral.engine.registering import Registrar
+from auroral.engine.versions import eddy_name
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox, superboxes

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 from auroral.engine.ingest import Ingest
-from auroral.engine.works import Works, without_failed
+from auroral.engine.works import Works, due, moved_on, without_failed
 from auroral.errors import AuroralError, RunError, UsageError
 from auroral.io.interleave import Interleaver
 
@@ -110,9 +110,9 @@ class Loop:
             if not self.exhausted:
                 return False
             moment = self._ingest.next_moment
-        works = self.works
+        works, others = self.works, due(self.works)
         done = works.stepper.done_before() >= moment and works.stepper.settled
-        return done and works.outputs.delivered
+        return done and (others is None or others > moment) and works.outputs.delivered
 
     def work(self, until: int | None = None) -> bool:
         """One round: form trains, run steps, deliver; False if there was nothing to do.
@@ -130,7 +130,8 @@ class Loop:
         with self.busy, self._working():
             fed = not self._background and until is None and self._pull()
             complete = self._ingest.seal()
-            worked = self._step(complete if until is None else min(complete, until))
+            worked = self._step(min(m for m in (complete, until, due(self.works)) if m is not None))
+            worked = self.move_on() or worked
             delivered = self.works.outputs.deliver()
             if worked:
                 self.works.outputs.compact()
@@ -146,6 +147,17 @@ class Loop:
         except RunError as error:
             self.works = without_failed(self.works, error)
             return True
+
+    def move_on(self, *, blocking: bool = True) -> bool:
+        """Go on with the eddies that come next, if all before them is done and nobody works."""
+        if not self.busy.acquire(blocking):
+            return False
+        try:
+            works = moved_on(self.works)
+            self.works = works or self.works
+            return works is not None
+        finally:
+            self.busy.release()
 
     @contextlib.contextmanager
     def _working(self) -> Iterator[None]:
@@ -201,7 +213,7 @@ class Loop:
             if not self.work():
                 with self._changed:
                     behind = self.works.stepper.done_before() < self._ingest.complete
-                    behind = behind or not self.works.stepper.settled
+                    behind = behind or not self.works.stepper.settled or due(self.works) is not None
                     if not behind and not self._ingest.ready and not self._stopping.is_set():
                         self._changed.wait(_HEARTBEAT_S if self._heartbeats else _IDLE_S)
 

@@ -32,6 +32,16 @@ class Modification:
     files: dict[str, str | None] = field(default_factory=dict)
     """By entry where the values of a family are."""
 
+    @property
+    def changes_boxes(self) -> bool:
+        """Whether queries come or go that run as boxes of their own."""
+        return bool(self.boxed or self.unboxed)
+
+    @property
+    def changes_eddies(self) -> bool:
+        """Whether queries come or go that eddies run."""
+        return bool(self.entries or self.removed or self.members)
+
 
 class ModificationReader:
     """Reads modifications; it changes nothing."""

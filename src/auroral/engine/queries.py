@@ -9,41 +9,27 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-
 from auroral.eddy.book import Book
-from auroral.eddy.entry import NEVER, Entry, log_of
+from auroral.eddy.entry import NEVER, Entry
 from auroral.eddy.families import family_of
-from auroral.eddy.routes.routing import Operator
-from auroral.eddy.version import Version
 from auroral.engine.catalogue import Catalogue
 from auroral.engine.leftovers import Leftovers
 from auroral.engine.modification import Modification, ModificationReader
 from auroral.engine.registering import Registrar
 from auroral.engine.tally import Tally
 from auroral.engine.values import FamilyValues, gone_of
+from auroral.engine.versions import EDDY, SETTLED, Versions
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema
 from auroral.storage import HELD, Change, QueryRow, Store
 
-EDDY = "eddy@"
-"""Before the arcs of an eddy in its name, which no query can have."""
 NEXT = "next_query"
 """Under which the manifest keeps the next id: none is ever given twice."""
 UNBOXED = "unboxed"
 """Under which it keeps the queries whose boxes are no more, until what they left is dropped."""
-SETTLED = "settled"
-"""Under which it keeps the moment before which everything was done when boxes changed last."""
-FLOWS = "flows"
-"""Under which it keeps the arcs of each eddy: who reads what changes only when all is settled."""
 FAILED = "failed"
 """Under which it keeps the queries whose boxes failed, and why."""
-
-
-def eddy_name(arcs: Sequence[str]) -> str:
-    """The name of the box that serves some arcs."""
-    return EDDY + "+".join(arcs)
 
 
 class Queries:
@@ -61,7 +47,7 @@ class Queries:
         self.failed: dict[str, str] = json.loads(store.manifest.meta(FAILED) or "{}")
         """Those of them that do nothing more, and why."""
         self._rows: dict[str, QueryRow] = {}
-        self._versions: dict[str, list[Version]] = {}
+        self.versions = Versions(store, self.book, self.lock)
         self.tally = Tally(store)
         self.catalogue = Catalogue(self.book, self.boxed, self.failed, self.tally, self.lock)
         self._reader = ModificationReader(self.book, self.boxed, self.catalogue, registrar)
@@ -70,81 +56,15 @@ class Queries:
         self._next = 1
         self.changed = 0  # the moment of the last change
 
-    # ── versions ──
-
-    def boundary(self, eddy: str, moment: int) -> int | None:
-        """The first moment after another at which the queries of an eddy change."""
-        with self.lock:
-            starts = [v.start for v in self._versions.get(eddy, ()) if v.start > moment]
-        return min(starts, default=None)
-
-    def version(self, eddy: str, moment: int) -> Version:
-        """What an eddy has to do at a moment; what was before is forgotten."""
-        with self.lock:
-            held = self._versions[eddy]
-            passed = len(held)
-            while len(held) > 1 and held[1].start <= moment:
-                held.pop(0)
-            if len(held) < passed:
-                self.book.sweep(v for versions in self._versions.values() for v in versions)
-            return held[0]
-
-    def count(self, eddy: str) -> int:
-        """How many queries an eddy has."""
-        with self.lock:
-            return sum(version.queries for version in self._versions.get(eddy, [])[-1:])
-
-    def splits(self, eddy: str) -> dict[str, tuple[int, int]]:
-        """By arc or group how many queries are in bitmaps, how many by access predicates."""
-        with self.lock:
-            names = {name for version in self._versions.get(eddy, ()) for name in version.filters}
-            return {name: self.book.parts(name).split() for name in names}
-
-    def writes(self, eddy: str, log: str) -> bool:
-        """Whether an eddy writes a log, now or as soon as its queries change."""
-        with self.lock:
-            kinds = {key for version in self._versions.get(eddy, ()) for key in version.copied}
-            return any(log_of(*key) == log for key in kinds)
-
     def logs(self) -> set[str]:
         """The logs of results that queries have."""
         with self.lock:
             return set(self.book.kept)
 
-    def tables(self) -> set[str]:
-        """The panes and SteMs that queries need, now or before what waits is through."""
-        with self.lock:
-            versions = [version for held in self._versions.values() for version in held]
-            return {table for version in versions for table in version.tables()}
-
-    def knows(self, arc: str, operators: Sequence[Operator]) -> bool:
-        """Whether values of everything that an arc's filters ask for were sampled."""
-        with self.lock:
-            return self.book.parts(arc).knows(operators)
-
-    def learn(self, eddy: str, samples: Mapping[str, Mapping[str, pa.Array]]) -> None:
-        """Take samples of values; small sets of predicates are compiled anew for them."""
-        with self.lock:
-            renewed = [self.book.parts(name).learn(found) for name, found in samples.items()]
-            held = self._versions.get(eddy)
-            if held and any(renewed):
-                held[-1] = self.book.version(arcs_of(eddy), held[-1].start)
-
-    def connect(self, moment: int) -> list[tuple[str, ...]]:
-        """Form eddies anew, as joins connect arcs; returns the arcs of each."""
-        with self.lock:
-            flows = self.book.flows()
-            self._versions = {eddy_name(arcs): [self.book.version(arcs, moment)] for arcs in flows}
-            return flows
-
     def began(self, box: str) -> int:
         """The moment from which a box is there: one of a query, since that was registered."""
         query = box.partition("#")[0]
         return self._rows[query].since if query in self.boxed else 0
-
-    def flows(self) -> list[tuple[str, ...]]:
-        """The arcs of each eddy there is."""
-        return [arcs_of(eddy) for eddy in self._versions]
 
     # ── queries whose boxes fail ──
 
@@ -161,15 +81,17 @@ class Queries:
 
     # ── after a restart ──
 
-    def restore(self) -> list[tuple[str, ...]]:
-        """Register what an earlier run had, as far as it is still needed; the arcs of eddies.
+    def restore(self) -> None:
+        """Register what an earlier run had, as far as it is still needed.
 
         Tuples may wait that came when other queries were there: from the first of them on, each
         eddy gets the versions it would have had.
         """
         with self.lock:
             reached = self._store.least_head(EDDY)
-            head = reached or 0
+            starts = self.versions.starts
+            # Until others come, the eddies there are serve what was there before.
+            head = min([reached or 0, *(start - 1 for start in starts)])
             rows = self._store.manifest.queries()
             self._next = int(self._store.manifest.meta(NEXT) or 1)
             ended = {row.first: row.until for row in rows if row.until is not None}
@@ -184,15 +106,12 @@ class Queries:
             gone = gone_of(rows, self._store.manifest.gone())
             held = [self._restored(row) for row in rows]
             entries = [entry for entry in held if entry is not None]
-            flows = [tuple(arcs) for arcs in json.loads(self._store.manifest.meta(FLOWS) or "[]")]
-            self._versions = {eddy_name(arcs): [] for arcs in flows}
-            moments = {moment for entry in entries for moment in (entry.since, entry.until)}
+            moments = {*starts, *(m for entry in entries for m in (entry.since, entry.until))}
             moments.update(moment for members in gone.values() for moment in members.values())
             for moment in [head, *sorted(m for m in moments if head < m < NEVER)]:
                 self._replay(entries, gone, moment, first=moment == head)
             self._leftovers.ended += [row for row in rows if row.until is not None]
             self._leftovers.emptied += [e for e in self.book.entries.values() if e.is_empty]
-            return flows
 
     def _restored(self, row: QueryRow) -> Entry | None:
         self._rows[row.name] = row
@@ -226,7 +145,8 @@ class Queries:
                 self.book.change(members={entry.name: list(left)})
                 entry.gone |= left
                 touched.append(entry)
-        self._renew({arc for entry in touched for arc in entry.arcs}, moment, always=first)
+        changed = {arc for entry in touched for arc in entry.arcs}
+        self.versions.renew(changed, moment, always=first)
 
     def declared(self) -> tuple[dict[str, Query], list[str]]:
         """What the network says otherwise than it did when this state was left: to add, remove."""
@@ -258,13 +178,6 @@ class Queries:
         """Read and check a modification; there is one at a time, and eddies go on meanwhile."""
         return self._reader.read(add, remove)
 
-    def is_structural(self, wanted: Modification) -> bool:
-        """Whether boxes come or go, not only rows of what eddies have."""
-        if wanted.boxed or wanted.unboxed:
-            return True
-        flows = [set(arcs_of(eddy)) for eddy in self._versions]
-        return not all(any(flow.issuperset(e.arcs) for flow in flows) for e in wanted.entries)
-
     def prepare(self, wanted: Modification) -> None:
         """Compile predicates and keep values of families, while eddies go on."""
         with self.lock:
@@ -276,24 +189,17 @@ class Queries:
         wanted.drafts = self.book.draft(going, wanted.entries)
         wanted.files = {entry.name: self._write_values(entry) for entry in wanted.entries}
 
-    def apply(
-        self,
-        wanted: Modification,
-        at: Callable[[], AbstractContextManager[int]],
-        *,
-        renew: bool = True,
-    ) -> None:
-        """Make what is prepared true from the moment that `at` gives on.
-
-        Eddies get new versions unless they are to be connected anew.
-        """
+    def apply(self, wanted: Modification, at: Callable[[], AbstractContextManager[int]]) -> None:
+        """Make what is prepared true from the moment that `at` gives on."""
         with self.lock:
             self.book.change(wanted.removed, wanted.members, wanted.entries, drafts=wanted.drafts)
             with at() as moment:
-                settled = {SETTLED: str(moment), FLOWS: json.dumps(self.book.flows())}
-                self._commit(wanted, moment, {} if renew else settled)
-                if renew:
-                    self._begin(wanted, moment)
+                anew = wanted.changes_boxes and self.changed <= moment
+                coming = self.versions.connect(wanted.entries, moment, anew=anew)
+                self._commit(wanted, moment, coming)
+                members = [self.book.entries[name] for name in wanted.members]
+                entries = [*wanted.entries, *wanted.removed, *members]
+                self.versions.renew({arc for entry in entries for arc in entry.arcs}, moment)
 
     def _commit(self, wanted: Modification, moment: int, more: Mapping[str, str]) -> None:
         rows = []
@@ -311,7 +217,9 @@ class Queries:
         }
         logs = {entry.log for entry in wanted.entries if entry.kept}
         heads = {(log, HELD): moment for log in logs if not self._store.has_cursor(log, HELD)}
-        meta = {**more, NEXT: str(self._next), UNBOXED: json.dumps(wanted.unboxed)}
+        meta = {**more, NEXT: str(self._next)}
+        if wanted.changes_boxes:
+            meta |= {SETTLED: str(moment), UNBOXED: json.dumps(wanted.unboxed)}
         failed = {n: why for n, why in self.failed.items() if n not in wanted.unboxed}
         if failed != self.failed:
             meta[FAILED] = json.dumps(failed)
@@ -332,7 +240,7 @@ class Queries:
         gone_rows = [self._rows[n] for n in [*wanted.unboxed, *(e.name for e in wanted.removed)]]
         self._leftovers.ended += [replace(row, until=moment) for row in gone_rows]
         self._rows.update({row.name: row for row in rows})
-        self.changed = moment
+        self.changed = max(self.changed, moment)
         for name in wanted.unboxed:  # before others may have their names
             del self.boxed[name]
             self.failed.pop(name, None)
@@ -359,29 +267,8 @@ class Queries:
         file = wanted.files.get(name)
         return QueryRow(first, count, name, json.dumps(document), file, said, moment)
 
-    def _begin(self, wanted: Modification, moment: int) -> None:
-        """Let the eddies concerned have a new version from a moment on."""
-        members = [self.book.entries[name] for name in wanted.members]
-        entries = [*wanted.entries, *wanted.removed, *members]
-        self._renew({arc for entry in entries for arc in entry.arcs}, moment)
-
-    def _renew(self, changed: set[str], moment: int, *, always: bool = False) -> None:
-        for eddy, held in self._versions.items():
-            arcs = arcs_of(eddy)
-            if always or not changed.isdisjoint(arcs):
-                fresh = self.book.version(arcs, moment)
-                if held and held[-1].start == moment:
-                    held[-1] = fresh
-                else:
-                    held.append(fresh)
-
     def _write_values(self, entry: Entry) -> str | None:
         """Keep the values of a family where a restart finds them."""
         if not isinstance(entry.query, Family):
             return None
         return self._values.write(str(entry.first), entry.query.table(self._network.directory))
-
-
-def arcs_of(eddy: str) -> tuple[str, ...]:
-    """The arcs that a box of that name serves."""
-    return tuple(eddy.removeprefix(EDDY).split("+"))

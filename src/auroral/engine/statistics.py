@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from auroral.engine.eddy import EddyBox
-from auroral.engine.queries import EDDY, Queries
+from auroral.engine.queries import Queries
 from auroral.engine.stateful import LATE
+from auroral.engine.versions import EDDY
 from auroral.engine.works import Works
 from auroral.errors import UsageError, closest, known
 from auroral.network.check import CheckedNetwork

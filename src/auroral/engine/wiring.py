@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from auroral.boxes.eddy import Eddy
-from auroral.engine.queries import EDDY, UNBOXED, Queries, arcs_of
+from auroral.engine.queries import UNBOXED, Queries
 from auroral.engine.readers import ALL, OUTPUT, consumer
 from auroral.engine.stepper import PLANE
+from auroral.engine.versions import EDDY, arcs_of
 from auroral.io.interleave import Interleaver
 from auroral.io.open import SOURCES, open_sink, open_source
 from auroral.io.sinks.sink import Sink
@@ -128,7 +129,7 @@ def forget_eddies(store: Store, queries: Queries) -> None:
     """Drop the panes and SteMs of queries that went with a change of boxes, or before a restart."""
     logs, _ = store.names()
     state = {log: log.removeprefix(EDDY).rpartition("/")[0] for log in logs if log.startswith(EDDY)}
-    wanted = queries.tables()
+    wanted = queries.versions.tables()
     gone = [log for log, table in state.items() if table not in wanted]
     if gone:
         store.forget(gone, [])

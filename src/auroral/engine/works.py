@@ -12,9 +12,10 @@ from auroral.engine.assembly import running, stateful_boxes
 from auroral.engine.dead import DeadLetters
 from auroral.engine.delivery import Outputs
 from auroral.engine.plane import ProgressPlane
-from auroral.engine.queries import SETTLED, Queries
+from auroral.engine.queries import Queries
 from auroral.engine.stateful import StatefulBox
 from auroral.engine.stepper import Stepper, slots_directory
+from auroral.engine.versions import SETTLED
 from auroral.engine.wiring import (
     all_superboxes,
     forget_boxes,
@@ -60,11 +61,9 @@ class Works:
     made_from: tuple[Settings, Store, Queries, DeadLetters]
 
 
-def checked_network(
-    settings: Settings, queries: Queries, eddies: Sequence[tuple[str, ...]]
-) -> CheckedNetwork:
+def checked_network(settings: Settings, queries: Queries) -> CheckedNetwork:
     """The boxes that run now."""
-    boxes = running(settings.network, settings.resolver, queries.boxed, eddies)
+    boxes = running(settings.network, settings.resolver, queries.boxed, queries.versions.flows)
     return boxes.check(settings.resolver)
 
 
@@ -127,9 +126,17 @@ def build(
     return Works(checked, plane, superboxes, stateful, stepper, outputs, made_from)
 
 
-def rebuild(before: Works, moment: int) -> Works:
-    """Put a network together whose boxes have changed, from a moment on; sinks stay."""
-    return _again(before, before.made_from[2].connect(moment), moment)
+def due(works: Works) -> int | None:
+    """The moment before which all has to be done, as there are other eddies from then on."""
+    return works.made_from[2].versions.coming
+
+
+def moved_on(before: Works) -> Works | None:
+    """The network with the eddies that come next; None if there are none, or not yet."""
+    moment, stepper = due(before), before.stepper
+    if moment is None or stepper.done_before() < moment or not stepper.settled:
+        return None
+    return rebuild(before, before.made_from[2].versions.come())
 
 
 def without_failed(before: Works, error: RunError) -> Works:
@@ -139,12 +146,14 @@ def without_failed(before: Works, error: RunError) -> Works:
     if not culprits:
         raise error
     queries.fail(culprits)
-    return _again(before, queries.flows(), 0)
+    return rebuild(before)
 
 
-def _again(before: Works, eddies: Sequence[tuple[str, ...]], moment: int) -> Works:
+def rebuild(before: Works, moment: int = 0) -> Works:
+    """Put a network together whose boxes have changed, from a moment on; sinks stay."""
     settings, store, queries, dead = before.made_from
-    checked = checked_network(settings, queries, eddies)
+    queries.versions.forget_before(moment)
+    checked = checked_network(settings, queries)
     ended = before.plane.ended
     works = build(settings, store, queries, dead, checked, moment=moment, ended=ended)
     works.outputs.take_over(before.outputs)
