@@ -92,23 +92,28 @@ def stateful_boxes(
     plane: ProgressPlane,
     superboxes: Sequence[Superbox],
     slots: Path,
+    kept: Mapping[str, StatefulBox],
     *,
     tables: Mapping[str, Any],
     queries: Queries,
     reuse_plans: bool | None,
 ) -> dict[str, StatefulBox]:
-    """The stateful boxes of a network, by name."""
+    """The stateful boxes of a network, by name; some are kept of the one before."""
     found: dict[str, StatefulBox] = {}
     for superbox in superboxes:
         name = superbox.stateful
         if name is None:
+            continue
+        if name in kept:
+            found[name] = kept[name]
+            found[name].go_on(plane)
             continue
         runner = stateful_runner(
             session,
             checked,
             plane,
             superbox,
-            slots / f"of-{name}",
+            slots / name,
             buckets=store.buckets,
             progressing=store.progressing,
             reuse_plans=reuse_plans,

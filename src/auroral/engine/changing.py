@@ -12,7 +12,7 @@ from auroral.engine.ingest import Ingest
 from auroral.engine.loop import Loop
 from auroral.engine.modification import Modification
 from auroral.engine.queries import Queries
-from auroral.engine.works import rebuild
+from auroral.engine.works import rebuild, rehearse
 
 _PATIENCE = 3
 """So often a change that has to wait lets others come before it."""
@@ -46,6 +46,8 @@ class Changing:
             if not waits:
                 self._make(wanted, remove)
         if waits:
+            if wanted.boxed and not declared and not self._loop.in_round:
+                rehearse(self._loop.works, wanted)
             self._make_settled(add, remove, declared)
         with self._loop.failing():
             self._loop.move_on(blocking=False)

@@ -140,7 +140,7 @@ class Engine:
         )
         self._queries = Queries(store, self.network, Registrar(self.network, self._resolver))
         self._queries.restore()
-        checked = checked_network(settings, self._queries)
+        checked = checked_network(settings, self._queries.boxed, self._queries.versions.flows)
         with_clock = ProgressPlane(checked).uses_clock
         arrival = self._clock == "arrival"
         self._ingest = Ingest(

@@ -168,14 +168,19 @@ class Loop:
         finally:
             self._worker = before
 
+    @property
+    def in_round(self) -> bool:
+        """Whether a sink asks that is called in a round."""
+        return self._worker == threading.get_ident()
+
     def require_outside(self, what: str) -> None:
         """Refuse what would wait for the round that it is called in."""
-        if self._worker == threading.get_ident():
+        if self.in_round:
             raise UsageError("NOT_HERE", f"a sink cannot {what}", hint="let another thread do it")
 
     def require_going(self) -> None:
         """Refuse what comes when the engine ends; sinks may still do what they have begun."""
-        if self._stopping.is_set() and self._worker != threading.get_ident():
+        if self._stopping.is_set() and not self.in_round:
             raise UsageError("NOT_STARTED", "the engine was shut down meanwhile")
 
     def settle(self, moment: int) -> None:

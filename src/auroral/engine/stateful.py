@@ -115,6 +115,10 @@ class StatefulBox:
     def _buckets(self) -> range:
         return range(self._runner.buckets)
 
+    def go_on(self, plane: ProgressPlane) -> None:
+        """Be a part of another network, with the same boxes before it."""
+        self._plane = plane
+
     def warm_up(self) -> None:
         self._runner.warm_up()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -292,9 +292,11 @@ def _letters(result: StepResult) -> list[DeadLetter]:
     return [DeadLetter(box, "python function", None, why, row) for box, why, row in result.failed]
 
 
-def slots_directory(store: Store) -> Path:
-    """Where compiled plans have their slots; made anew by each run."""
+def slots_directory(store: Store, kept: Collection[str]) -> Path:
+    """Where compiled plans have their slots, by box; those of other boxes go."""
     path = store.directory / "slots"
-    shutil.rmtree(path, ignore_errors=True)
-    path.mkdir()
+    path.mkdir(exist_ok=True)
+    for held in path.iterdir():
+        if held.name not in kept:
+            shutil.rmtree(held, ignore_errors=True)
     return path

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from auroral.engine.assembly import running, stateful_boxes
+from auroral.engine.assembly import running, stateful_boxes, stateful_runner
 from auroral.engine.dead import DeadLetters
 from auroral.engine.delivery import Outputs
+from auroral.engine.modification import Modification
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.queries import Queries
 from auroral.engine.stateful import StatefulBox
@@ -27,9 +31,13 @@ from auroral.errors import RunError
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
+from auroral.network.queries import Query
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.runner import Runner
 from auroral.storage import Change, Store
+
+_PLAIN = "plain@"
+"""Where boxes that remember nothing have their slots."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +63,18 @@ class Works:
     checked: CheckedNetwork
     plane: ProgressPlane
     superboxes: tuple[Superbox, ...]
+    runner: Runner
     stateful: Mapping[str, StatefulBox]
     stepper: Stepper
     outputs: Outputs
     made_from: tuple[Settings, Store, Queries, DeadLetters]
 
 
-def checked_network(settings: Settings, queries: Queries) -> CheckedNetwork:
-    """The boxes that run now."""
-    boxes = running(settings.network, settings.resolver, queries.boxed, queries.versions.flows)
+def checked_network(
+    settings: Settings, boxed: Mapping[str, Query], flows: Sequence[tuple[str, ...]]
+) -> CheckedNetwork:
+    """The boxes that run, of some queries and eddies too."""
+    boxes = running(settings.network, settings.resolver, boxed, flows)
     return boxes.check(settings.resolver)
 
 
@@ -76,10 +87,12 @@ def build(
     *,
     moment: int,
     ended: int | None,
+    before: Works | None = None,
 ) -> Works:
     """Put a network together; boxes that are new begin at a moment.
 
-    After a crash in the middle of that, where boxes changed last.
+    After a crash in the middle of that, where boxes changed last. What was compiled for the network
+    before, and learnt, is kept.
     """
     moment = max(moment, int(store.manifest.meta(SETTLED) or 0))
     forget_boxes(store)
@@ -94,8 +107,13 @@ def build(
     _forget_steps(store, superboxes)
     if ended is not None:
         plane.end(ended)
-    slots = slots_directory(store)
-    runner = Runner(settings.session, checked, slots, reuse_plans=settings.reuse_plans)
+    same, kept = _kept(before, superboxes, queries)
+    slots = slots_directory(store, [_PLAIN, *kept] if before else ())
+    if before is not None:
+        runner = before.runner
+        runner.go_on(checked, same)
+    else:
+        runner = Runner(settings.session, checked, slots / _PLAIN, reuse_plans=settings.reuse_plans)
     stateful = stateful_boxes(
         settings.session,
         checked,
@@ -103,6 +121,7 @@ def build(
         plane,
         superboxes,
         slots,
+        kept,
         tables=settings.tables,
         queries=queries,
         reuse_plans=settings.reuse_plans,
@@ -123,7 +142,52 @@ def build(
         checked, store, arcs | shared, settings.now_us, stepper.emitted_before, queries
     )
     made_from = (settings, store, queries, dead)
-    return Works(checked, plane, superboxes, stateful, stepper, outputs, made_from)
+    return Works(checked, plane, superboxes, runner, stateful, stepper, outputs, made_from)
+
+
+def _kept(
+    before: Works | None, superboxes: Sequence[Superbox], queries: Queries
+) -> tuple[set[Superbox], dict[str, StatefulBox]]:
+    """The superboxes that stay as they were, and what runs them.
+
+    The boxes of queries may be others under the same names.
+    """
+    if before is None:
+        return set(), {}
+    own = {s for s in superboxes if not any(map(queries.owner, s.boxes))}
+    same = own.intersection(before.superboxes)
+    return same, {s.stateful: before.stateful[s.stateful] for s in same if s.stateful}
+
+
+def rehearse(works: Works, wanted: Modification) -> None:
+    """Let Spark compile what boxes that come will need, while the others work.
+
+    What fails here fails again in its step, which finds out whose fault it is.
+    """
+    settings, store, queries, _ = works.made_from
+    boxed = {name: q for name, q in queries.boxed.items() if name not in wanted.unboxed}
+    checked = checked_network(settings, {**boxed, **wanted.boxed}, queries.versions.flows)
+    plane = ProgressPlane(checked)
+    arcs = output_arcs(checked, settings.bound)
+    with TemporaryDirectory() as made, suppress(Exception):
+        place = Path(made)
+        runner = Runner(settings.session, checked, place, reuse_plans=settings.reuse_plans)
+        for superbox in all_superboxes(checked, arcs, queries):
+            if wanted.boxed.keys().isdisjoint(box.partition("#")[0] for box in superbox.boxes):
+                continue
+            if superbox.stateful is None:
+                runner.warm_up(superbox)
+                continue
+            stateful_runner(
+                settings.session,
+                checked,
+                plane,
+                superbox,
+                place / superbox.stateful,
+                buckets=store.buckets,
+                progressing=store.progressing,
+                reuse_plans=settings.reuse_plans,
+            ).warm_up()
 
 
 def due(works: Works) -> int | None:
@@ -153,9 +217,10 @@ def rebuild(before: Works, moment: int = 0) -> Works:
     """Put a network together whose boxes have changed, from a moment on; sinks stay."""
     settings, store, queries, dead = before.made_from
     queries.versions.forget_before(moment)
-    checked = checked_network(settings, queries)
+    checked = checked_network(settings, queries.boxed, queries.versions.flows)
     ended = before.plane.ended
-    works = build(settings, store, queries, dead, checked, moment=moment, ended=ended)
+    given = (settings, store, queries, dead, checked)
+    works = build(*given, moment=moment, ended=ended, before=before)
     works.outputs.take_over(before.outputs)
     return works
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ class Runner:
         self.checked = checked
         self._directory = directory
         self._reuse = is_local(session) if reuse_plans is None else reuse_plans
-        self._plans: OrderedDict[tuple[Any, ...], _Compiled] = OrderedDict()
+        self._plans: OrderedDict[tuple[Superbox, tuple[Any, ...]], _Compiled] = OrderedDict()
         self._numbered = 0
 
     def run(
@@ -81,6 +81,12 @@ class Runner:
                 self._write(compiled.plan, rows, superbox, result)
         return result
 
+    def go_on(self, checked: CheckedNetwork, kept: Collection[Superbox]) -> None:
+        """Run another network, in which some superboxes are what they were."""
+        self.checked = checked
+        for key in [key for key in self._plans if key[0] not in kept]:
+            self._drop(key)
+
     def warm_up(self, superbox: Superbox) -> None:
         """Compile a superbox and run it over nothing, so that the first train need not wait."""
         if not self._reuse or not superbox.boxes:
@@ -102,7 +108,7 @@ class Runner:
         if not self._reuse or not fits or None in counts.values():
             paths = {s: [str(file.path) for file in files] for s, files in train.items()}
             return _Compiled(self.compile(superbox, paths), None)
-        key = (superbox.boxes, tuple(counts.items()))
+        key = (superbox, tuple(counts.items()))
         if key in self._plans:
             self._plans.move_to_end(key)
             return self._plans[key]
@@ -119,10 +125,13 @@ class Runner:
         compiled.plan.data._jdf.queryExecution().toRdd()
         self._plans[key] = compiled
         if len(self._plans) > _MOST_PLANS:
-            _, old = self._plans.popitem(last=False)
-            if old.slots:
-                shutil.rmtree(old.slots.directory, ignore_errors=True)
+            self._drop(next(iter(self._plans)))
         return compiled
+
+    def _drop(self, key: tuple[Superbox, tuple[Any, ...]]) -> None:
+        slots = self._plans.pop(key).slots
+        if slots:
+            shutil.rmtree(slots.directory, ignore_errors=True)
 
     def _collect(self, plan: Plan, rows: Mapping[str, int], result: StepResult) -> None:
         table = plan.data.toArrow()
