@@ -204,9 +204,7 @@ class Engine:
             stack.callback(self._store.close)
             stack.callback(self._dead.close)
             stack.callback(self._loop.works.outputs.close)
-            stack.callback(self._ingest.close)
-            if self._loop.failure is None:
-                stack.callback(self._ingest.seal)
+            stack.callback(self._ingest.close, seal=self._loop.failure is None)
             return self._statistics()
 
     def __enter__(self) -> Engine:
@@ -256,6 +254,7 @@ class Engine:
         """What came on an output since the last call, in order of emission."""
         self._require_running()
         with self._queries.lock, self._store.lock:
+            self._require_running()
             return self._loop.works.outputs.dequeue(output, limit)
 
     def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
@@ -266,6 +265,7 @@ class Engine:
         """
         self._require_running()
         with self._queries.lock, self._store.lock:
+            self._require_running()
             return self._loop.works.outputs.dequeue_all(name, limit)
 
     def drain(self, timeout_s: float | None = None) -> None:

@@ -80,6 +80,7 @@ class Ingest:
         self._stride = 2 if with_clock else 1
         """How many moments an arrival takes: the clock's, if it matters, comes before its own."""
         self._lock = threading.RLock()
+        self._closed = False
         self._schemas = {n: s.schema_ for n, s in checked.network.streams.items()}
         self._arrow = {name: arc_schema(schema) for name, schema in self._schemas.items()}
         self._scales: dict[str, int] = {}
@@ -201,9 +202,16 @@ class Ingest:
         with self._lock:
             yield self.next_moment
 
-    def close(self) -> None:
-        if self._journal:
-            self._journal.close()
+    def close(self, *, seal: bool) -> None:
+        """Take nothing more; what waits becomes segments if `seal`."""
+        with self._lock:
+            try:
+                if seal:
+                    self.seal()
+            finally:
+                self._closed = True
+                if self._journal:
+                    self._journal.close()
 
     # ── inside; the lock is held ──
 
@@ -211,6 +219,8 @@ class Ingest:
     def _all_or_nothing(self) -> Iterator[None]:
         """Hold the lock; if something fails, what waited waits again and no moment is spent."""
         with self._lock:
+            if self._closed:
+                raise UsageError("NOT_STARTED", "the engine was shut down meanwhile")
             waiting = {stream: list(held) for stream, held in self._waiting.items()}
             before = (waiting, list(self._clock), self.next_moment, self._complete)
             try:

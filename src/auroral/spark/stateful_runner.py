@@ -93,9 +93,11 @@ class StatefulRunner:
         return self._run(self._reading(tasks), {}, replace(job, files=files))
 
     def warm_up(self) -> None:
-        """Compile, start the workers and let them import what they need."""
+        """Compile, start the workers, all at once, and let them import what they need."""
         if self._reuse:
             with told(self.superbox.name):
+                if self._reads:
+                    self._run(self._reading(self.buckets), {}, None)
                 self._run(self._smallest(), {}, None)
 
     def explain(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from auroral.errors import AuroralError, RunError, StateError
+from auroral.errors import AuroralError, RunError, StateError, UsageError
 from auroral.storage.segment import Segment
 
 FORMAT = 4
@@ -63,6 +63,7 @@ class Manifest:
 
     def __init__(self, path: Path):
         self.path = path
+        self._closed = False
         try:
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             self._db.execute("PRAGMA journal_mode=WAL")
@@ -72,6 +73,7 @@ class Manifest:
             raise self._failed(error) from None
 
     def close(self) -> None:
+        self._closed = True
         self._db.close()
 
     @contextmanager
@@ -271,6 +273,8 @@ class Manifest:
 
     def _failed(self, error: sqlite3.DatabaseError) -> AuroralError:
         """Operational errors are the disk's: full, read-only, gone. Others are damage."""
+        if self._closed:
+            return UsageError("NOT_STARTED", "the engine was shut down meanwhile")
         if isinstance(error, sqlite3.OperationalError):
             return RunError(
                 "CANNOT_WRITE",
