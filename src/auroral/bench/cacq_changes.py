@@ -13,6 +13,8 @@ import pyarrow as pa
 import auroral as au
 from auroral.bench.cacq_alerts_run import FAMILIES
 from auroral.bench.cacq_data import (
+    FIELDS,
+    SCHEMA,
     TICKS,
     Conjunction,
     count_matches,
@@ -47,6 +49,7 @@ def changes(report: Report, lab: Lab) -> None:
     """One query and ten thousand, to a thousand that differ and to a million of a family."""
     section = report.section(CHANGES, "change", "there_are", "calls", "median_ms", "worst_ms")
     _random(report, section, lab)
+    _eddies(report, section, lab)
     _family(report, section, lab)
 
 
@@ -93,6 +96,49 @@ def _random(report: Report, section: Section, lab: Lab) -> None:
     report.bar(name, longest, most=_MUCH)
     report.bar("changes: new queries that count what comes after them", right / times, least=1.0)
     report.bar(f"changes: of {many:,} queries, counts that agree with numpy", agree, least=1.0)
+
+
+def _eddies(report: Report, section: Section, lab: Lab) -> None:
+    """Queries for which there is no eddy yet, while tuples wait to be processed."""
+    lab.say("queries that come and go, first ones over a stream and joins")
+    count, times = lab.rows(_QUERIES), 5
+    queries = random_queries(count + times)
+    (train,) = uniform_trains(1, lab.rows(_TRAIN))
+    net = random_network(queries[:count])
+    for number in range(times):
+        net.stream(f"T{number}", SCHEMA)
+    field = FIELDS[0]
+    seven = train.slice(0, 1).set_column(1, train.schema.field(1), pa.array([7], pa.int32()))
+    first: list[float] = []
+    joins: list[float] = []
+    right = 0
+    with lab.engine(net, train.num_rows) as engine:
+        feed(engine, "S", train)
+        for number, query in enumerate(queries[count:]):
+            name = f"T{number}"
+            engine.enqueue("S", train)
+            engine.enqueue(name, train)
+            single = au.Query(select(query, name), results="count")
+            first.append(_seconds(lambda: engine.modify(add={name: single})))  # noqa: B023
+            engine.enqueue(name, train)
+            text = (
+                f"select S.index from S [rows 1], {name} [rows 1] where S.{field} = {name}.{field}"
+            )
+            pairs = au.Query(text, results="count")
+            joins.append(_seconds(lambda: engine.modify(add={f"S{name}": pairs})))  # noqa: B023
+            engine.enqueue(name, seven)
+            engine.enqueue("S", train)
+            engine.drain()
+            found = matches(engine)
+            right += found[name] == count_matches([train, seven], [query])[0]
+            right += found[f"S{name}"] == int((train[field].to_numpy() == 7).sum())
+    there = f"{count:,}, and {train.num_rows:,} tuples wait"
+    _rows(section, "the first query over a stream is added", there, first)
+    _rows(section, "a join of what was not joined is added", there, joins)
+    worst = max(*first, *joins) * 1e3
+    report.bar("changes: ms to add queries that need other eddies, worst", worst, most=_MOST_MS)
+    name = "changes: such queries that count what comes after them"
+    report.bar(name, right / (2 * times), least=1.0)
 
 
 def _family(report: Report, section: Section, lab: Lab) -> None:
@@ -174,7 +220,7 @@ def _seconds(action: Callable[[], Any]) -> float:
     return time.perf_counter() - started
 
 
-def _rows(section: Section, change: str, there: int, seconds: Sequence[float]) -> None:
+def _rows(section: Section, change: str, there: int | str, seconds: Sequence[float]) -> None:
     worst = max(seconds) * 1e3
     median = statistics.median(seconds) * 1e3
     section.rows.append((change, there, len(seconds), median, worst))

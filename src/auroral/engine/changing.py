@@ -49,8 +49,6 @@ class Changing:
             if wanted.boxed and not declared and not self._loop.in_round:
                 rehearse(self._loop.works, wanted)
             self._make_settled(add, remove, declared)
-        with self._loop.failing():
-            self._loop.move_on(blocking=False)
 
     def _make_settled(self, add: Mapping[str, Any], remove: Sequence[str], declared: bool) -> None:
         """Make a change when everything is processed and delivered that came before it.
@@ -96,3 +94,4 @@ class Changing:
             if settled is not None and wanted.changes_boxes:
                 self._loop.works = rebuild(self._loop.works, settled)
             self._loop.works.outputs.close_gone()
+            self._loop.move_on(blocking=False)

@@ -69,6 +69,10 @@ class Stepper:
         # Recorded and not committed: run again on the same moments, after a crash or a failure.
         self._unfinished = {box: (i, last) for i, box, _, last in store.manifest.open_steps()}
 
+    def take_over(self, before: Stepper) -> None:
+        """Remember what was measured before boxes came or went."""
+        self.durations_s, self.steps, self._yield = before.durations_s, before.steps, before._yield
+
     def warm_up(self) -> None:
         """Let Spark get ready while nothing has arrived yet.
 

@@ -165,12 +165,12 @@ def rehearse(works: Works, wanted: Modification) -> None:
     What fails here fails again in its step, which finds out whose fault it is.
     """
     settings, store, queries, _ = works.made_from
-    boxed = {name: q for name, q in queries.boxed.items() if name not in wanted.unboxed}
-    checked = checked_network(settings, {**boxed, **wanted.boxed}, queries.versions.flows)
-    plane = ProgressPlane(checked)
-    arcs = output_arcs(checked, settings.bound)
     with TemporaryDirectory() as made, suppress(Exception):
         place = Path(made)
+        boxed = {name: q for name, q in queries.boxed.items() if name not in wanted.unboxed}
+        checked = checked_network(settings, {**boxed, **wanted.boxed}, queries.versions.flows)
+        plane = ProgressPlane(checked)
+        arcs = output_arcs(checked, settings.bound)
         runner = Runner(settings.session, checked, place, reuse_plans=settings.reuse_plans)
         for superbox in all_superboxes(checked, arcs, queries):
             if wanted.boxed.keys().isdisjoint(box.partition("#")[0] for box in superbox.boxes):
@@ -221,6 +221,7 @@ def rebuild(before: Works, moment: int = 0) -> Works:
     ended = before.plane.ended
     given = (settings, store, queries, dead, checked)
     works = build(*given, moment=moment, ended=ended, before=before)
+    works.stepper.take_over(before.stepper)
     works.outputs.take_over(before.outputs)
     return works
 
