@@ -20,7 +20,7 @@ demo: setup ## Show a running network
 	@$(JAVA) $(BIN)/python -m auroral.demo $(ARGS)
 
 test: setup ## Run every test (ARGS="tests/io -k csv" for some)
-	$(JAVA) $(BIN)/pytest $(ARGS)
+	$(JAVA) $(BIN)/pytest -n auto --maxprocesses 2 --dist worksteal $(ARGS)
 
 check: tools ## Check format, lint, types and the import law
 	$(BIN)/ruff format --check $(CODE)
