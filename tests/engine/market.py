@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -55,3 +57,22 @@ def alerts(rules: list[Row], span: tuple[int, int]) -> list[tuple[int, int]]:
         and n in above(rule["limit"], (n, n + 1))
         and tick(n)["sym"] == rule["sym"]
     ]
+
+
+def all_ticks() -> au.Network:
+    """With a query that gives every tick."""
+    net = ticks()
+    net.query("all", "SELECT n FROM ticks")
+    return net
+
+
+PAIRS = "SELECT ticks.n, text FROM ticks [ROWS 9], news [ROWS 9] WHERE ticks.sym = news.sym"
+NEWS = [{"sym": sym, "text": sym.lower()} for sym in "ABC"]
+BOXED = "SELECT count(*) AS n FROM ticks [ROWS 1]"
+"""What no eddy can run."""
+
+
+def in_thread(call: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=call)
+    thread.start()
+    return thread

@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 import itertools
-import threading
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
 import auroral as au
 from auroral import Ordered, Query
-from auroral.io.sinks.sink import Delivery
+from auroral.continuous.sharing import QueryReader, Shared
+from auroral.engine.loop import Loop
 from tests.conformance import sparkless
 from tests.conformance.driving import Drive, Manner
+from tests.conformance.running import Crash
 from tests.conformance.shared import Action, Maker, Scenario
 from tests.conformance.test_shared_queries import feed, modify
 
-from .market import batch, numbers, ticks
-
-_LONG_S = 60
-PAIRS = "SELECT ticks.n, text FROM ticks [ROWS 9], news [ROWS 9] WHERE ticks.sym = news.sym"
-NEWS = [{"sym": sym, "text": sym.lower()} for sym in "ABC"]
-
-
-def _network() -> au.Network:
-    net = ticks()
-    net.query("all", "SELECT n FROM ticks")
-    return net
-
-
-def _in_thread(call: Callable[[], object]) -> threading.Thread:
-    thread = threading.Thread(target=call)
-    thread.start()
-    return thread
+from .market import BOXED, NEWS, PAIRS, all_ticks, batch, numbers
 
 
 def test_the_first_query_over_a_stream_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     sparkless.no_spark(monkeypatch)
-    with sparkless.make_engine(_network(), train=5) as engine:
+    with sparkless.make_engine(all_ticks(), train=5) as engine:
         engine.enqueue("ticks", batch(0, 20))
         engine.enqueue("news", NEWS)
         steps = engine.stats()["steps"]["count"]
@@ -65,7 +49,7 @@ def test_eddies_that_come_and_go_before_anything_is_processed(
 ) -> None:
     """The eddies of an arc are one, another, and the first again."""
     sparkless.no_spark(monkeypatch)
-    net = _network()
+    net = all_ticks()
     net.stream("other", "n bigint")
     with sparkless.make_engine(net, train=2) as engine:
         engine.enqueue("ticks", batch(0, 5))
@@ -131,103 +115,9 @@ def test_eddies_come_and_go_by_chance(
     Drive(sparkless.make_engine, scenario, how, rng).go(tmp_path)
 
 
-BOXED = "SELECT count(*) AS n FROM ticks [ROWS 1]"
-
-
-@pytest.mark.parametrize("change", [{}, {"add": {"boxed": BOXED}}])
-def test_others_go_on_while_a_change_waits(
-    change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A query goes that has a sink; what it gave is being delivered."""
-    sparkless.no_spark(monkeypatch)
-    net = _network()
-    net.query("going", "SELECT n FROM ticks")
-    got: list[int] = []
-    others: list[threading.Thread] = []
-    with sparkless.make_engine(net, train=5) as engine:
-
-        def meanwhile() -> None:
-            engine.enqueue("ticks", batch(10, 20))
-            engine.modify(add={"meanwhile": "SELECT n FROM ticks"})
-            engine.enqueue("ticks", batch(20, 30))
-
-        def deliver(delivery: Delivery) -> None:
-            if not others:
-                others.append(_in_thread(meanwhile))
-                others[0].join(_LONG_S)
-                assert not others[0].is_alive()
-            got.extend(numbers(delivery.table))
-
-        engine.bind_sink("going", deliver)
-        engine.enqueue("ticks", batch(0, 10))
-        engine.modify(**change, remove=["going"])
-        assert others
-        assert engine.list_entities()["queries"][:2] == ["all", "meanwhile"]
-        assert got == list(range(30))  # the other change came first
-        engine.enqueue("ticks", batch(30, 40))
-        engine.drain()
-        assert got == list(range(30))
-        assert numbers(engine.dequeue("all")) == list(range(40))
-        assert numbers(engine.dequeue("meanwhile")) == list(range(20, 40))
-        if change:
-            assert engine.dequeue("boxed").num_rows == 10
-
-
-def test_boxes_come_at_their_moment_though_queries_came_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sparkless.no_spark(monkeypatch)
-    net = _network()
-    done: list[threading.Thread] = []
-    with sparkless.make_engine(net, train=5) as engine:
-
-        def meanwhile() -> None:
-            engine.enqueue("ticks", batch(10, 20))
-            engine.modify(add={"pairs": PAIRS})
-            engine.enqueue("news", NEWS)
-
-        def deliver(_delivery: Delivery) -> None:
-            if not done:
-                done.append(_in_thread(meanwhile))
-                done[0].join(_LONG_S)
-                assert not done[0].is_alive()
-
-        engine.bind_sink("all", deliver)
-        engine.enqueue("ticks", batch(0, 10))
-        engine.modify(add={"boxed": BOXED})
-        engine.enqueue("ticks", batch(20, 23))
-        engine.drain()
-        assert engine.dequeue("boxed").num_rows == 13
-        assert numbers(engine.dequeue("pairs")) == [20, 21, 22]
-
-
-def test_queries_that_change_all_the_time_do_not_keep_another_from_going(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sparkless.no_spark(monkeypatch)
-    net = _network()
-    net.query("going", "SELECT n FROM ticks")
-    number = itertools.count()
-    with sparkless.make_engine(net, train=5) as engine:
-
-        def deliver(_delivery: Delivery) -> None:
-            n = next(number)
-            if n < 7:
-                engine.enqueue("ticks", batch(100 + n, 101 + n))
-                engine.modify(add={f"more{n}": "SELECT n FROM ticks"})
-
-        engine.bind_sink("going", deliver)
-        engine.enqueue("ticks", batch(0, 5))
-        engine.modify(remove=["going"])
-        assert next(number) == 8
-        engine.drain()
-        assert numbers(engine.dequeue("all")) == [*range(5), *range(100, 107)]
-        assert [engine.dequeue(f"more{n}").num_rows for n in range(7)] == [6, 5, 4, 3, 2, 1, 0]
-
-
 def test_what_stays_keeps_what_it_has_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     sparkless.no_spark(monkeypatch)
-    with sparkless.make_engine(_network()) as engine:
+    with sparkless.make_engine(all_ticks()) as engine:
         engine.modify(add={"high": "SELECT n FROM ticks WHERE price > 10"})
         engine.enqueue("ticks", batch(0, 20))
         engine.drain()
@@ -244,10 +134,80 @@ def test_what_stays_keeps_what_it_has_learnt(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_who_enqueues_when_the_engine_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     sparkless.no_spark(monkeypatch)
-    with sparkless.make_engine(_network()) as engine:
+    with sparkless.make_engine(all_ticks()) as engine:
         engine.enqueue("ticks", batch(0, 5))
         ingest, store = engine._ingest, engine._store
     with pytest.raises(au.UsageError, match="NOT_STARTED"):
         ingest.enqueue("ticks", batch(5, 10))
     with pytest.raises(au.UsageError, match="NOT_STARTED"):
         store.manifest.meta("ended")
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_each_declared_query_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restarted: bool
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = all_ticks()
+    net.query("high", "SELECT n FROM ticks WHERE price > 10")
+    net.query("boxed", BOXED)
+    rows = [{"rule": 1, "sym": "A"}]
+    net.family("rules", "SELECT n FROM ticks WHERE sym = :sym", rows, key="rule")
+    if restarted:
+        with sparkless.make_engine(net, state=tmp_path):
+            pass
+        net.queries["high"] = Query("SELECT n FROM ticks WHERE price > 11")
+    shared = QueryReader.shared
+    read: list[str] = []
+
+    def counted(self: QueryReader, name: str, query: Query) -> Shared:
+        read.append(name)
+        return shared(self, name, query)
+
+    monkeypatch.setattr(QueryReader, "shared", counted)
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        assert sorted(set(read)) == ["all", "boxed", "high", "rules"]
+        assert read.count("all") == 1
+        assert read.count("high") == 1 + restarted  # what it was, and what it is
+        assert read.count("rules") == 1 + restarted  # its values are in the state
+        engine.enqueue("ticks", batch(0, 5))
+        engine.drain()
+        assert numbers(engine.dequeue("high")) == [2]
+        assert engine.dequeue("rules").num_rows == 2
+
+
+def test_what_was_removed_before_anything_came_stays_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = all_ticks()
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        engine.modify(add={"pairs": PAIRS})
+        monkeypatch.setattr(Loop, "move_on", lambda _self, **_: False)
+        engine.modify(remove=["all", "pairs"], add={"texts": "SELECT text FROM news"})
+    monkeypatch.undo()
+    sparkless.no_spark(monkeypatch)
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        assert engine.list_entities()["queries"] == ["texts"]
+        engine.enqueue("news", NEWS)
+        engine.drain()
+        assert engine.matches()["query"].to_pylist() == ["texts"]
+
+
+def test_a_change_outlives_tuples_that_were_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power failure takes the end of the journal: what comes then is later all the same."""
+    sparkless.no_spark(monkeypatch)
+    net = all_ticks()
+    with suppress(Crash), sparkless.make_engine(net, state=tmp_path) as engine:
+        engine.enqueue("ticks", batch(0, 10))
+        engine.modify(add={"texts": "SELECT text FROM news"})
+        raise Crash
+    (tmp_path / "journal").write_bytes(b"")
+    with sparkless.make_engine(net, state=tmp_path) as engine:
+        engine.drain()
+        assert sorted(engine.stats()["eddies"]) == ["news", "ticks"]
+        engine.enqueue("news", NEWS)
+        engine.drain()
+        assert engine.dequeue("texts").num_rows == 3

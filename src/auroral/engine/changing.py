@@ -67,9 +67,11 @@ class Changing:
                 with self._loop.failing():
                     self._loop.settle(moment)
                 with self.lock:
-                    self._loop.require_going()
                     wanted = self._read(add, remove, declared)
-                    if self._queries.changed <= moment or not wanted.changes_eddies:
+                    # Sinks may have made changes that were settled at later moments.
+                    untouched = self._loop.works.stepper.furthest() <= moment
+                    first = self._queries.changed <= moment or not wanted.changes_eddies
+                    if untouched and first:
                         self._make(wanted, remove, moment)
                         return
 
@@ -85,12 +87,11 @@ class Changing:
     ) -> None:
         """Make a change from a moment on before which all is done, or from the next one on."""
         at = self._ingest.at_moment if settled is None else lambda: nullcontext(settled)
-        outputs = self._loop.works.outputs
         with self._loop.failing():
             self._queries.prepare(wanted)
             with self._queries.lock:  # nobody reads in between
                 self._queries.apply(wanted, at)
-                outputs.forget(remove)  # before others read under the same names
+                self._loop.works.outputs.forget(remove)  # before others read under the same names
             if settled is not None and wanted.changes_boxes:
                 self._loop.works = rebuild(self._loop.works, settled)
             self._loop.works.outputs.close_gone()

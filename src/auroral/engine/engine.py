@@ -31,6 +31,7 @@ from auroral.errors import AuroralError, UsageError
 from auroral.io.open import as_sink
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.source import Source
+from auroral.network.check import check
 from auroral.network.network import Network
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.analysis import spark_resolver
@@ -104,8 +105,9 @@ class Engine:
             self.spark = self._given_spark or start_session(self._master)
             self._step_session = step_session(self.spark)
             self._resolver = spark_resolver(self._step_session)
-            self.network.check(self._resolver)
-            self._open()
+            registrar = Registrar(self.network, self._resolver)
+            check(self.network, self._resolver, registrar.check)
+            self._open(registrar)
         except BaseException:
             self._store.close()
             raise
@@ -123,7 +125,7 @@ class Engine:
             self.shutdown()
             raise
 
-    def _open(self) -> None:
+    def _open(self, registrar: Registrar) -> None:
         store = self._store
         self._dead = DeadLetters(self._dead_path or store.directory / "dead-letters.jsonl", store)
         self._readers: list[StreamReader] = []
@@ -138,13 +140,19 @@ class Engine:
             self._reuse_plans,
             self._now_us,
         )
-        self._queries = Queries(store, self.network, Registrar(self.network, self._resolver))
+        self._queries = Queries(store, self.network, registrar)
         self._queries.restore()
         checked = checked_network(settings, self._queries.boxed, self._queries.versions.flows)
         with_clock = ProgressPlane(checked).uses_clock
         arrival = self._clock == "arrival"
         self._ingest = Ingest(
-            checked, store, self._dead, self._now_us, with_clock=with_clock, arrival=arrival
+            checked,
+            store,
+            self._dead,
+            self._now_us,
+            with_clock=with_clock,
+            arrival=arrival,
+            after=self._queries.changed,
         )
         given = (settings, store, self._queries, self._dead, checked)
         works = build(*given, moment=0, ended=self._ingest.ended)
@@ -162,6 +170,7 @@ class Engine:
         works.outputs.close_gone()  # of queries that a crash kept from it
         self._bind()  # what waits for sinks of queries that the network has no more
         self._changing.change(*self._queries.declared(), declared=True)
+        registrar.registered()
         self._bind()
 
     def _bind(self) -> None:
@@ -198,8 +207,7 @@ class Engine:
         for reader in self._readers:
             reader.stop()
         self._loop.stop()
-        with ExitStack() as stack:
-            stack.enter_context(self._changing.lock)
+        with self._loop.busy, self._changing.lock, ExitStack() as stack:
             self._started = False
             stack.callback(self._store.close)
             stack.callback(self._dead.close)

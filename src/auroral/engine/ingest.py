@@ -71,7 +71,9 @@ class Ingest:
         *,
         with_clock: bool,
         arrival: bool = False,
+        after: int = 0,
     ):
+        """Nothing more arrives before the moment `after`."""
         self._store = store
         self._dead = dead
         # When time is what arrivals say, an arrival that says nothing comes at no time at all.
@@ -100,6 +102,10 @@ class Ingest:
         """The moment at which all input ended."""
         self._journal = Journal(store.directory / "journal") if store.durable else None
         self._replay()
+        # A power failure may take what was journalled, and leave a later change of queries.
+        self.next_moment = max(self.next_moment, after)
+        if not self._waiting:
+            self._complete = self.next_moment
 
     # ── the ways in ──
 

@@ -95,6 +95,9 @@ class Queries:
             rows = self._store.manifest.queries()
             self._next = int(self._store.manifest.meta(NEXT) or 1)
             ended = {row.first: row.until for row in rows if row.until is not None}
+            left = self._store.manifest.gone()
+            since = [row.since for row in rows]
+            self.changed = max([0, *starts, *since, *ended.values(), *left.values()])
             # Without any eddy there is nothing left that one would have to see.
             over = {first for first, until in ended.items() if reached is None or until <= head}
             self._declared = {row.name: row for row in rows if row.declared is not None}
@@ -103,7 +106,7 @@ class Queries:
             self._store.forget_queries([row for row in rows if row.first in over - said])
             rows = self._values.put_together([row for row in rows if row.first not in over], head)
             self._values.sweep(row.file for row in rows)
-            gone = gone_of(rows, self._store.manifest.gone())
+            gone = gone_of(rows, left)
             held = [self._restored(row) for row in rows]
             entries = [entry for entry in held if entry is not None]
             moments = {*starts, *(m for entry in entries for m in (entry.since, entry.until))}
@@ -121,7 +124,8 @@ class Queries:
                 self.boxed[row.name] = query
             return None
         entry = self._registrar.entry(row.name, query)
-        entry.first, entry.since, entry.until = row.first, row.since, row.until or NEVER
+        entry.first, entry.since = row.first, row.since
+        entry.until = NEVER if row.until is None else row.until
         return entry
 
     def _replay(
@@ -199,7 +203,8 @@ class Queries:
                 self._commit(wanted, moment, coming)
                 members = [self.book.entries[name] for name in wanted.members]
                 entries = [*wanted.entries, *wanted.removed, *members]
-                self.versions.renew({arc for entry in entries for arc in entry.arcs}, moment)
+                if coming or entries:  # others may have changed later already
+                    self.versions.renew({arc for entry in entries for arc in entry.arcs}, moment)
 
     def _commit(self, wanted: Modification, moment: int, more: Mapping[str, str]) -> None:
         rows = []

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.continuous.reading import NotShared
-from auroral.continuous.sharing import QueryReader
+from auroral.continuous.sharing import QueryReader, Shared, results_schema
 from auroral.eddy.entry import Entry
 from auroral.errors import NetworkError
 from auroral.network.box import Resolver
@@ -27,6 +27,24 @@ class Registrar:
         self._network = network
         arcs, order = type_arcs(network, network.boxes, resolver)
         self._reader = QueryReader(network, arcs, order, what_boxes_see(network, resolver))
+        self._checked: dict[str, tuple[Query, Shared]] = {}
+        """What was read of the network's own queries, until they are registered."""
+
+    def check(self, network: Network, *_: Any) -> dict[str, Schema]:
+        """The schemas of a network's queries; what is read of them is read once."""
+        return {name: self._schema(name, query) for name, query in network.queries.items()}
+
+    def registered(self) -> None:
+        """Forget what was read and is not needed: an earlier run has these queries."""
+        self._checked.clear()
+
+    def _schema(self, name: str, query: Query) -> Schema:
+        try:
+            found = self._reader.shared(name, query)
+        except NotShared:
+            return self._reader.schema(name, query)
+        self._checked[name] = query, found
+        return results_schema(query, found)
 
     def query(self, name: str, given: Any) -> Query:
         """A query as it may be given: text, keys as in a file, or declared."""
@@ -51,7 +69,9 @@ class Registrar:
 
     def entry(self, name: str, query: Query) -> Entry:
         """A query or a family as an eddy takes it; it has no ids yet."""
-        found = self._reader.shared(name, query)
+        checked, found = self._checked.get(name, (None, None))
+        if found is None or checked is None or not _is_same(checked, query):
+            found = self._reader.shared(name, query)
         return Entry(name, query, 0, found.read, found.constants, found.keys)
 
     def more(self, name: str, family: Family, rows: Any, key_type: pa.DataType) -> Entry:
@@ -80,6 +100,12 @@ class Registrar:
             table = query.table(self._network.directory)
             document |= {"key": query.key, "values": fingerprint(table)}
         return json.dumps(document, sort_keys=True)
+
+
+def _is_same(one: Query, other: Query) -> bool:
+    """Whether queries say the same; values of families are not looked at."""
+    plain = not isinstance(one, Family) and not isinstance(other, Family)
+    return one is other or (plain and (one.sql, one.results) == (other.sql, other.results))
 
 
 def fingerprint(table: pa.Table) -> str:

@@ -78,7 +78,11 @@ class Versions:
                 held.pop(0)
                 passed = True
         if passed:
-            self._book.sweep(v for versions in self._held.values() for v in versions)
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Delete compiled predicates that no version has."""
+        self._book.sweep(v for versions in self._held.values() for v in versions)
 
     def boundary(self, eddy: str, moment: int) -> int | None:
         """The first moment after another at which the queries of an eddy change."""
@@ -115,8 +119,8 @@ class Versions:
     @property
     def coming(self) -> int | None:
         """The moment from which on there are to be other eddies."""
-        with self._lock:
-            return self._coming[0][0] if self._coming else None
+        coming = self._coming  # without the lock: who forms trains does not wait for who reads
+        return coming[0][0] if coming else None
 
     @property
     def starts(self) -> list[int]:
@@ -131,6 +135,7 @@ class Versions:
             self._store.commit(Change(meta=meta))
             self.flows, self._coming = flows, rest
             self._keep_known()
+            self._sweep()
             return start
 
     def connect(
@@ -144,9 +149,8 @@ class Versions:
         served = all(any(set(arcs).issuperset(e.arcs) for arcs in flows) for e in entries)
         if served and not (anew and self._book.flows() != flows):
             return {}
-        if self._coming and self._coming[-1][0] == moment:
-            self._coming.pop()
-        self._coming.append((moment, self._book.flows()))
+        before = [(start, known) for start, known in self._coming if start < moment]
+        self._coming = [*before, (moment, self._book.flows())]
         self._keep_known()
         return {COMING: json.dumps(self._coming)}
 

@@ -167,7 +167,8 @@ def rehearse(works: Works, wanted: Modification) -> None:
     settings, store, queries, _ = works.made_from
     with TemporaryDirectory() as made, suppress(Exception):
         place = Path(made)
-        boxed = {name: q for name, q in queries.boxed.items() if name not in wanted.unboxed}
+        with queries.lock:
+            boxed = {name: q for name, q in queries.boxed.items() if name not in wanted.unboxed}
         checked = checked_network(settings, {**boxed, **wanted.boxed}, queries.versions.flows)
         plane = ProgressPlane(checked)
         arcs = output_arcs(checked, settings.bound)

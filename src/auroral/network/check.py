@@ -72,12 +72,18 @@ class CheckedNetwork:
         return {n: box for n, box in self.network.boxes.items() if not box.executable}
 
 
-def check(network: Network, resolver: Resolver | None = None) -> CheckedNetwork:
-    """Type every arc of a network; raises NetworkError at the first mistake."""
+def check(
+    network: Network, resolver: Resolver | None = None, checker: QueryChecker | None = None
+) -> CheckedNetwork:
+    """Type every arc of a network; raises NetworkError at the first mistake.
+
+    Queries are typed by `checker`, if it is given.
+    """
     arcs, order = type_arcs(network, network.boxes, resolver)
     queries: dict[str, Schema] = {}
-    if network.queries and query_checker is not None:
-        queries = query_checker(network, arcs, order, what_boxes_see(network, resolver))
+    checker = checker or query_checker
+    if network.queries and checker is not None:
+        queries = checker(network, arcs, order, what_boxes_see(network, resolver))
     check_endpoints(network, {name: arc.schema for name, arc in arcs.items()}, queries)
     return CheckedNetwork(network, arcs, order, queries)
 

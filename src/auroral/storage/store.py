@@ -142,7 +142,8 @@ class Store:
 
     def least_head(self, prefix: str) -> int | None:
         """The first moment that some consumer whose name begins so has not processed, if any."""
-        places = [place for place in self._cursors if place[1].startswith(prefix)]
+        with self.lock:
+            places = [place for place in self._cursors if place[1].startswith(prefix)]
         return min((self.head(*place) for place in places), default=None)
 
     def table(self, segment: Segment, columns: list[str] | None = None) -> pa.Table:
