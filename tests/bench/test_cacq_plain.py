@@ -1,4 +1,4 @@
-"""What plain Spark does in the benchmark of continuous queries gives what numpy counts."""
+"""What plain Spark and engines do in the benchmark of continuous queries is what numpy counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from auroral.bench import cacq_data
+from auroral.bench import cacq_changes, cacq_data
 from auroral.bench.cacq_alerts_run import joined
 from auroral.bench.cacq_data import count_matches, random_queries
 from auroral.bench.cacq_lab import write_parts
@@ -18,6 +18,7 @@ from auroral.bench.cacq_niagara import run_plan
 from auroral.bench.cacq_plans import by_functions, pull_up, push_down
 from auroral.bench.cacq_spark import run_ways
 from auroral.bench.lab import Lab
+from auroral.bench.report import Report
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,3 +69,14 @@ def test_a_join_with_rules_fires_them(spark: SparkSession, tmp_path: Path, hint:
     for frame, expected in zip(frames, cacq_data.fired(ticks, *rules), strict=True):
         found = {row["rule"]: row["matches"] for row in frame.collect()}
         assert [found.get(n, 0) for n in range(len(expected))] == expected.tolist()
+
+
+def test_queries_that_need_other_eddies_count_what_comes_after_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cacq_changes, "_TRAIN", 5_000)
+    report = Report("changes")
+    section = report.section("changes", "change", "there_are", "calls", "median_ms", "worst_ms")
+    cacq_changes._eddies(report, section, Lab(spark, True, tmp_path))
+    assert [row[2] for row in section.rows] == [5, 5]
+    assert report.bars[-1].value == 1

@@ -119,19 +119,19 @@ def _eddies(report: Report, section: Section, lab: Lab) -> None:
             engine.enqueue("S", train)
             engine.enqueue(name, train)
             single = au.Query(select(query, name), results="count")
-            first.append(_seconds(lambda: engine.modify(add={name: single})))  # noqa: B023
+            first.append(_seconds(lambda: engine.modify(add={f"first{number}": single})))  # noqa: B023
             engine.enqueue(name, train)
             text = (
                 f"select S.index from S [rows 1], {name} [rows 1] where S.{field} = {name}.{field}"
             )
             pairs = au.Query(text, results="count")
-            joins.append(_seconds(lambda: engine.modify(add={f"S{name}": pairs})))  # noqa: B023
+            joins.append(_seconds(lambda: engine.modify(add={f"join{number}": pairs})))  # noqa: B023
             engine.enqueue(name, seven)
             engine.enqueue("S", train)
             engine.drain()
             found = matches(engine)
-            right += found[name] == count_matches([train, seven], [query])[0]
-            right += found[f"S{name}"] == int((train[field].to_numpy() == 7).sum())
+            right += found[f"first{number}"] == count_matches([train, seven], [query])[0]
+            right += found[f"join{number}"] == int((train[field].to_numpy() == 7).sum())
     there = f"{count:,}, and {train.num_rows:,} tuples wait"
     _rows(section, "the first query over a stream is added", there, first)
     _rows(section, "a join of what was not joined is added", there, joins)
