@@ -110,8 +110,8 @@ class Drive:
             case Modify(add, remove):
                 if self.starts == 1 or not self._changed(engine, action):
                     engine.modify(add={n: _given(q) for n, q in add.items()}, remove=remove)
-                self._model.modify(action)
                 self._forget(action)
+                self._model.modify(action)
             case Look(name, together):
                 self._faults.armed = False
                 if together:

@@ -164,7 +164,7 @@ def test_readers_who_come_and_go_leave_nothing_behind() -> None:
             _arrive(engine)
             _read(engine, ["new"])
         assert _kept(engine) == 100  # q0 and q1 have read nothing
-        slowest = engine._loop.works.outputs._readers._slowest[_LOG]
+        slowest = engine._loop.works.outputs.readers._slowest[_LOG]
         assert len(slowest) < 80
         engine.modify(remove=["q0", "q1"])
         _arrive(engine)

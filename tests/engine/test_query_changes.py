@@ -17,10 +17,10 @@ from .market import batch, numbers, ticks
 
 
 @pytest.mark.parametrize("boxed", [False, True])
-def test_a_change_made_by_a_sink_comes_before_the_one_that_waits_for_it(
+def test_a_sink_that_gets_the_rest_may_change_queries(
     boxed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sink enqueues first, so that its own change has a later moment."""
+    """It enqueues first, so that its own change has a later moment."""
     sparkless.no_spark(monkeypatch)
     net = ticks()
     net.query("all", "SELECT n FROM ticks")
@@ -40,10 +40,8 @@ def test_a_change_made_by_a_sink_comes_before_the_one_that_waits_for_it(
         engine.bind_sink("going", change)
         engine.enqueue("ticks", batch(0, 10))
         engine.modify(remove=["going"], add={"outer": "SELECT n FROM ticks WHERE n >= 0"})
-        assert engine.list_entities()["queries"] in (
-            ["all", "inner", "outer"],
-            ["all", "outer", "inner"],
-        )
+        engine.drain()
+        assert engine.list_entities()["queries"] == ["all", "outer", "inner"]
         engine.enqueue("ticks", batch(10, 20))
         engine.drain()
         assert numbers(engine.dequeue("all")) == [*range(10), *range(100, 110), *range(10, 20)]

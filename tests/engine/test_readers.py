@@ -366,4 +366,4 @@ def test_members_that_went_are_not_remembered_for_one_that_nobody_reads() -> Non
             assert engine.dequeue("r[3]").num_rows == 1
             assert engine.dequeue("r").num_rows == 3
             engine.modify(remove=["r[3]"])
-        assert len(engine._loop.works.outputs._readers._members["r"][1]) < 100
+        assert len(engine._loop.works.outputs.readers._members["r"][1]) < 100

@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 from auroral.eddy.book import Book
 from auroral.eddy.entry import Entry, member_of
 from auroral.eddy.families import Run, family_of
+from auroral.engine.boxed import BoxedQueries
 from auroral.engine.tally import Tally
 from auroral.engine.together import together_view
 from auroral.engine.views import View, family_view, query_view
 from auroral.errors import UsageError, closest, known
-from auroral.network.queries import Family, Query, parameter_types
+from auroral.network.queries import Family, parameter_types
 from auroral.network.types import Schema
 
 
@@ -30,20 +31,18 @@ class Catalogue:
     def __init__(
         self,
         book: Book,
-        boxed: Mapping[str, Query],
-        failed: Mapping[str, str],
+        boxed: BoxedQueries,
         tally: Tally,
         lock: threading.RLock,
     ):
         self._book = book
         self._boxed = boxed
-        self._failed = failed
         self._tally = tally
         self._lock = lock
 
     def names(self) -> list[str]:
         """Queries and families by name."""
-        return list(dict.fromkeys([*map(family_of, self._book.entries), *self._boxed]))
+        return list(dict.fromkeys([*map(family_of, self._book.entries), *self._boxed.registered]))
 
     def chunks(self, name: str) -> list[Entry]:
         """A query, or a family with all that was added to it later."""
@@ -57,14 +56,24 @@ class Catalogue:
         held = self._book.families.get(family)
         return held.runs() if held is not None else []
 
-    def owner(self, arc: str) -> str:
-        """The query that runs as boxes of which an arc is; empty if there is none."""
-        name = arc.partition("#")[0]
-        return name if name in self._boxed else ""
+    def origin(self, name: str) -> tuple[list[int], bool]:
+        """The first ids of what gives results under a name; or the id of a member, and True."""
+        with self._lock:
+            boxed = self._boxed.registered.get(name)
+            if boxed is not None:
+                return [boxed.first], False
+            chunks = self.chunks(name)
+            if chunks:
+                return [entry.first for entry in chunks], False
+            entry, number = self.member(name)
+            return [entry.first + number], True
 
     def view(self, name: str) -> View | None:
-        """How the results of a query look, if an eddy has it."""
+        """How the results of a query look, or of a member of a family."""
         with self._lock:
+            boxed = self._boxed.registered.get(name)
+            if boxed is not None:
+                return boxed.view()
             chunks = self.chunks(name)
             if not chunks:
                 found = member_of(name)
@@ -84,7 +93,8 @@ class Catalogue:
         with self._lock:
             chunks = self.chunks(name)
             if not chunks:
-                return None
+                boxed = self._boxed.registered.get(name)
+                return None if boxed is None else boxed.schema
             fields = chunks[0].schema()
             query, keys = chunks[0].query, chunks[0].keys
             if not isinstance(query, Family) or keys is None:
@@ -187,9 +197,9 @@ class Catalogue:
             for name in self.names():
                 chunks = self.chunks(name)
                 if not chunks:
-                    found[name] = {"sql": self._boxed[name].sql, "shared": False}
-                    if name in self._failed:
-                        found[name] |= {"stopped": True, "error": self._failed[name]}
+                    found[name] = {"sql": self._boxed.registered[name].query.sql, "shared": False}
+                    why = self._boxed.why_stopped(name)
+                    found[name] |= {"stopped": True, "error": why} if why else {}
                     continue
                 found[name] = {
                     "sql": chunks[0].query.sql,
@@ -274,7 +284,7 @@ class Catalogue:
         )
 
     def _require_shared(self, name: str | None) -> None:
-        if name in self._boxed:
+        if name in self._boxed.registered:
             raise UsageError(
                 "NOT_SHARED",
                 f"the query {name} runs as boxes of its own, and is neither counted nor read"

@@ -26,7 +26,7 @@ from auroral.engine.registering import Registrar
 from auroral.engine.statistics import describe_entity, entities, statistics
 from auroral.engine.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.tables import require_tables
-from auroral.engine.works import Settings, build, checked_network
+from auroral.engine.works import Basis, Settings, build, checked_network
 from auroral.errors import AuroralError, UsageError
 from auroral.io.open import as_sink
 from auroral.io.sinks.sink import Delivery, Sink
@@ -142,7 +142,8 @@ class Engine:
         )
         self._queries = Queries(store, self.network, registrar)
         self._queries.restore()
-        checked = checked_network(settings, self._queries.boxed, self._queries.versions.flows)
+        basis = Basis(settings, store, self._queries, self._dead)
+        checked = checked_network(basis)
         with_clock = ProgressPlane(checked).uses_clock
         arrival = self._clock == "arrival"
         self._ingest = Ingest(
@@ -154,8 +155,7 @@ class Engine:
             arrival=arrival,
             after=self._queries.changed,
         )
-        given = (settings, store, self._queries, self._dead, checked)
-        works = build(*given, moment=0, ended=self._ingest.ended)
+        works = build(basis, checked, ended=self._ingest.ended)
         sources = [*self._sources, *wiring.declared_sources(self.network, self._sources)]
         self._endless = not all(source.finite for source in sources)
         self._loop = Loop(
@@ -167,16 +167,15 @@ class Engine:
             heartbeats=with_clock and self._clock == "wall",
         )
         self._changing = Changing(self._queries, self._ingest, self._loop)
-        works.outputs.close_gone()  # of queries that a crash kept from it
         self._bind()  # what waits for sinks of queries that the network has no more
         self._changing.change(*self._queries.declared(), declared=True)
         registrar.registered()
         self._bind()
 
     def _bind(self) -> None:
-        schema_of = self._queries.catalogue.schema
-        declared = wiring.declared_sinks(self.network, self._loop.works.checked, schema_of)
-        self._loop.works.outputs.bind_all({**declared, **self._sinks}, self.network)
+        works = self._loop.works
+        declared = wiring.declared_sinks(self.network, works.checked, works.sinks.schema)
+        works.sinks.bind_all({**declared, **self._sinks}, self.network)
 
     # ── queries come and go ──
 
@@ -211,7 +210,7 @@ class Engine:
             self._started = False
             stack.callback(self._store.close)
             stack.callback(self._dead.close)
-            stack.callback(self._loop.works.outputs.close)
+            stack.callback(self._loop.works.sinks.close)
             stack.callback(self._ingest.close, seal=self._loop.failure is None)
             return self._statistics()
 
@@ -326,13 +325,18 @@ class Engine:
             return
         with self._loop.busy, self._changing.lock:  # a query that is here stays meanwhile
             self._require_running()
-            outputs = self._loop.works.outputs
-            if output not in self._queries.boxed and self._queries.catalogue.view(output) is None:
-                if output not in self._loop.works.checked.arcs:
-                    outputs.require(output)
+            works = self._loop.works
+            if output in works.sinks.ending:  # another gets what the one before has left
+                self._loop.require_outside(
+                    f"give {output} a sink while another still gets what a query of that name gave"
+                )
+                self._loop.settle(self._ingest.next_moment)
+            if not works.sinks.has(output) and self._queries.catalogue.view(output) is None:
+                if output not in works.checked.arcs:
+                    works.outputs.require(output)
                 self._require_stopped()
-            require_own_files(self.network, self._sources, {**outputs.sinks, output: sink})
-            outputs.bind(output, sink)
+            require_own_files(self.network, self._sources, {**works.sinks.all, output: sink})
+            works.sinks.bind(output, sink)
         self._loop.wake()
 
     # ── looking ──

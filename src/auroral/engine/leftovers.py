@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from auroral.eddy.book import Book
 from auroral.eddy.entry import Entry
 from auroral.eddy.families import family_of
+from auroral.engine.rests import Rests
 from auroral.engine.tally import Tally
 from auroral.engine.values import FamilyValues
 from auroral.storage import HELD, QueryRow, Store
@@ -26,12 +29,14 @@ class Leftovers:
         book: Book,
         values: FamilyValues,
         tally: Tally,
+        rests: Rests,
         rows: dict[str, QueryRow],
     ):
         self._store = store
         self._book = book
         self._values = values
         self._tally = tally
+        self._rests = rests
         self._rows = rows
         """The last of each name."""
         self.ended: list[QueryRow] = []
@@ -40,11 +45,16 @@ class Leftovers:
         """As long as results may wait, too."""
         self._due = _OFTEN
 
-    def tidy(self, reached: int | None) -> None:
-        """Forget what ended before a moment; None: whatever ended."""
+    def tidy(self, reached: int | None, settled: int) -> None:
+        """Forget what ended before a moment; None: whatever ended.
+
+        Boxes are there up to where all was settled last.
+        """
         if len(self.ended) + len(self.emptied) < self._due:
             return
-        ended = [row for row in self.ended if _is_over(row, reached)]
+        needed = self._rests.needs(self.ended)
+        left = [row for row in self.ended if row.first not in needed]
+        ended = [row for row in left if _is_over(row, settled if is_boxed(row) else reached)]
         emptied = [entry for entry in self.emptied if self._may_go(entry, reached)]
         rows = [*ended, *(self._rows[entry.name] for entry in emptied)]
         for row in rows:
@@ -72,6 +82,11 @@ class Leftovers:
 
     def _is_there(self, entry: Entry) -> bool:
         return self._book.entries.get(entry.name) is entry
+
+
+def is_boxed(row: QueryRow) -> bool:
+    """Whether a query runs as boxes."""
+    return not json.loads(row.document)["shared"]
 
 
 def _is_over(row: QueryRow, reached: int | None) -> bool:

@@ -112,7 +112,7 @@ class Loop:
             moment = self._ingest.next_moment
         works, others = self.works, due(self.works)
         done = works.stepper.done_before() >= moment and works.stepper.settled
-        return done and (others is None or others > moment) and works.outputs.delivered
+        return done and (others is None or others > moment) and works.sinks.delivered
 
     def work(self, until: int | None = None) -> bool:
         """One round: form trains, run steps, deliver; False if there was nothing to do.
@@ -131,8 +131,8 @@ class Loop:
             fed = not self._background and until is None and self._pull()
             complete = self._ingest.seal()
             worked = self._step(min(m for m in (complete, until, due(self.works)) if m is not None))
-            worked = self.move_on() or worked
-            delivered = self.works.outputs.deliver()
+            worked = self._move_on() or worked
+            delivered = self.works.sinks.deliver()
             if worked:
                 self.works.outputs.compact()
             elif until is None and self._tick_due():
@@ -148,16 +148,20 @@ class Loop:
             self.works = without_failed(self.works, error)
             return True
 
-    def move_on(self, *, blocking: bool = True) -> bool:
-        """Go on with the eddies that come next, if all before them is done and nobody works."""
-        if not self.busy.acquire(blocking):
-            return False
-        try:
-            works = moved_on(self.works)
-            self.works = works or self.works
-            return works is not None
-        finally:
-            self.busy.release()
+    def move_on(self) -> None:
+        """Go on with boxes that come, and without sinks that have everything; if nobody works."""
+        if not self.in_round and self.busy.acquire(blocking=False):
+            try:
+                self._move_on()
+                self.works.sinks.close_done()
+            finally:
+                self.busy.release()
+
+    def _move_on(self) -> bool:
+        """Go on with the boxes that come next, if all before them is done."""
+        works = moved_on(self.works)
+        self.works = works or self.works
+        return works is not None
 
     @contextlib.contextmanager
     def _working(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from typing import Any
 from auroral.eddy.book import Book, Draft
 from auroral.eddy.entry import Entry
 from auroral.eddy.families import chunk_name, family_of
+from auroral.engine.boxed import Boxed
 from auroral.engine.catalogue import Catalogue
 from auroral.engine.registering import Registrar
 from auroral.errors import NetworkError, UsageError, closest, known
@@ -20,7 +21,7 @@ class Modification:
     """What a call of `modify` changes, read and checked; nothing of it is true yet."""
 
     entries: list[Entry] = field(default_factory=list)
-    boxed: dict[str, Query] = field(default_factory=dict)
+    boxed: list[Boxed] = field(default_factory=list)
     removed: list[Entry] = field(default_factory=list)
     unboxed: list[str] = field(default_factory=list)
     members: dict[str, list[int]] = field(default_factory=dict)
@@ -37,17 +38,12 @@ class Modification:
         """Whether queries come or go that run as boxes of their own."""
         return bool(self.boxed or self.unboxed)
 
-    @property
-    def changes_eddies(self) -> bool:
-        """Whether queries come or go that eddies run."""
-        return bool(self.entries or self.removed or self.members)
-
 
 class ModificationReader:
     """Reads modifications; it changes nothing."""
 
     def __init__(
-        self, book: Book, boxed: Mapping[str, Query], catalogue: Catalogue, registrar: Registrar
+        self, book: Book, boxed: Mapping[str, Boxed], catalogue: Catalogue, registrar: Registrar
     ):
         self._book = book
         self._boxed = boxed

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from auroral.eddy.book import Book
 from auroral.eddy.entry import NEVER, Entry
-from auroral.eddy.families import family_of
+from auroral.eddy.families import FamilyMembers, family_of
+from auroral.engine.boxed import Boxed, BoxedQueries
 from auroral.engine.catalogue import Catalogue
-from auroral.engine.leftovers import Leftovers
+from auroral.engine.leftovers import Leftovers, is_boxed
 from auroral.engine.modification import Modification, ModificationReader
 from auroral.engine.registering import Registrar
+from auroral.engine.rests import Leaving, Origin, Rests
 from auroral.engine.tally import Tally
 from auroral.engine.values import FamilyValues, gone_of
-from auroral.engine.versions import EDDY, SETTLED, Versions
+from auroral.engine.versions import EDDY, Versions
+from auroral.engine.views import View, family_view, query_view
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema
@@ -26,10 +31,6 @@ from auroral.storage import HELD, Change, QueryRow, Store
 
 NEXT = "next_query"
 """Under which the manifest keeps the next id: none is ever given twice."""
-UNBOXED = "unboxed"
-"""Under which it keeps the queries whose boxes are no more, until what they left is dropped."""
-FAILED = "failed"
-"""Under which it keeps the queries whose boxes failed, and why."""
 
 
 class Queries:
@@ -42,42 +43,33 @@ class Queries:
         self.lock = threading.RLock()
         self._values = FamilyValues(store)
         self.book = Book(store.directory / "filters")
-        self.boxed: dict[str, Query] = {}
-        """Queries that no eddy can run: they are boxes of their own."""
-        self.failed: dict[str, str] = json.loads(store.manifest.meta(FAILED) or "{}")
-        """Those of them that do nothing more, and why."""
+        self.boxed = BoxedQueries(store)
+        self.rests = Rests(store)
         self._rows: dict[str, QueryRow] = {}
         self.versions = Versions(store, self.book, self.lock)
         self.tally = Tally(store)
-        self.catalogue = Catalogue(self.book, self.boxed, self.failed, self.tally, self.lock)
-        self._reader = ModificationReader(self.book, self.boxed, self.catalogue, registrar)
+        self.catalogue = Catalogue(self.book, self.boxed, self.tally, self.lock)
+        registered = self.boxed.registered
+        self._reader = ModificationReader(self.book, registered, self.catalogue, registrar)
         self._declared: dict[str, QueryRow] = {}
-        self._leftovers = Leftovers(store, self.book, self._values, self.tally, self._rows)
+        self._leftovers = Leftovers(
+            store, self.book, self._values, self.tally, self.rests, self._rows
+        )
         self._next = 1
         self.changed = 0  # the moment of the last change
 
     def logs(self) -> set[str]:
-        """The logs of results that queries have."""
+        """The logs of results that queries have, or that somebody has still to get."""
         with self.lock:
-            return set(self.book.kept)
+            return self.book.kept.keys() | self.rests.logs()
 
-    def began(self, box: str) -> int:
-        """The moment from which a box is there: one of a query, since that was registered."""
-        query = box.partition("#")[0]
-        return self._rows[query].since if query in self.boxed else 0
-
-    # ── queries whose boxes fail ──
-
-    def owner(self, box: str) -> str:
-        """The query that a box, or an arc of it, is of; empty if it is the network's."""
-        name = box.partition("#")[0]
-        return name if name in self.boxed else ""
-
-    def fail(self, culprits: Mapping[str, str]) -> None:
-        """Let queries do nothing more, and remember why; what they have given stays."""
+    def come(self) -> int:
+        """Let those eddies and boxes be there that come next; all before their moment is done."""
         with self.lock:
-            self.failed |= culprits
-            self._store.commit(Change(meta={FAILED: json.dumps(self.failed)}))
+            moment = self.versions.starts[0]
+            self.versions.come(self.boxed.noted(moment))
+            self.boxed.run(moment)
+            return moment
 
     # ── after a restart ──
 
@@ -88,10 +80,10 @@ class Queries:
         eddy gets the versions it would have had.
         """
         with self.lock:
-            reached = self._store.least_head(EDDY)
-            starts = self.versions.starts
+            reached, starts = self._store.least_head(EDDY), self.versions.starts
             # Until others come, the eddies there are serve what was there before.
-            head = min([reached or 0, *(start - 1 for start in starts)])
+            heads = [*([] if reached is None else [reached]), *(start - 1 for start in starts)]
+            head = min(heads, default=0)
             rows = self._store.manifest.queries()
             self._next = int(self._store.manifest.meta(NEXT) or 1)
             ended = {row.first: row.until for row in rows if row.until is not None}
@@ -99,13 +91,19 @@ class Queries:
             since = [row.since for row in rows]
             self.changed = max([0, *starts, *since, *ended.values(), *left.values()])
             # Without any eddy there is nothing left that one would have to see.
-            over = {first for first, until in ended.items() if reached is None or until <= head}
+            over = {first for first, until in ended.items() if not heads or until <= head}
+            settled = self.versions.settled
+            over -= {
+                r.first for r in rows if is_boxed(r) and r.until is not None and r.until > settled
+            }
             self._declared = {row.name: row for row in rows if row.declared is not None}
             # What the network declares and somebody has removed must not come back.
             said = {r.first for n, r in self._declared.items() if n in self._network.queries}
-            self._store.forget_queries([row for row in rows if row.first in over - said])
+            needed = self.rests.needs(rows)
+            self._store.forget_queries([r for r in rows if r.first in over - said - needed])
+            kept = [row for row in rows if row.first in over & needed]
             rows = self._values.put_together([row for row in rows if row.first not in over], head)
-            self._values.sweep(row.file for row in rows)
+            self._values.sweep(row.file for row in [*rows, *kept])
             gone = gone_of(rows, left)
             held = [self._restored(row) for row in rows]
             entries = [entry for entry in held if entry is not None]
@@ -113,20 +111,47 @@ class Queries:
             moments.update(moment for members in gone.values() for moment in members.values())
             for moment in [head, *sorted(m for m in moments if head < m < NEVER)]:
                 self._replay(entries, gone, moment, first=moment == head)
-            self._leftovers.ended += [row for row in rows if row.until is not None]
+            self._leftovers.ended += [row for row in [*rows, *kept] if row.until is not None]
             self._leftovers.emptied += [e for e in self.book.entries.values() if e.is_empty]
+            self.boxed.restore(settled)
+            every = sorted([*rows, *kept], key=lambda row: row.first)
+            self.rests.restore(partial(self._view_of, every))
 
     def _restored(self, row: QueryRow) -> Entry | None:
         self._rows[row.name] = row
-        query = self._values.query_of(row)
-        if not json.loads(row.document)["shared"]:
-            if row.until is None:
-                self.boxed[row.name] = query
+        if is_boxed(row):
+            self.boxed.add(self._boxed_of(row))
             return None
-        entry = self._registrar.entry(row.name, query)
+        return self._entry_of(row)
+
+    def _boxed_of(self, row: QueryRow) -> Boxed:
+        boxed = self._registrar.boxed(row.name, self._values.query_of(row))
+        until = NEVER if row.until is None else row.until
+        return replace(boxed, first=row.first, since=row.since, until=until)
+
+    def _entry_of(self, row: QueryRow) -> Entry:
+        entry = self._registrar.entry(row.name, self._values.query_of(row))
         entry.first, entry.since = row.first, row.since
         entry.until = NEVER if row.until is None else row.until
         return entry
+
+    def _view_of(self, rows: Sequence[QueryRow], origin: Origin) -> View:
+        """How the results of what an earlier run has removed look."""
+        ids, of_member = origin
+        firsts = [row.first for row in rows]
+        found = [rows[bisect_right(firsts, query) - 1] for query in ids]
+        if is_boxed(found[0]):
+            return self._boxed_of(found[0]).view()
+        entries = [self._entry_of(row) for row in found]
+        if of_member:
+            return query_view(entries[0], ids[0] - entries[0].first)
+        query = entries[0].query
+        if not isinstance(query, Family):
+            return query_view(entries[0])
+        family = FamilyMembers()
+        for entry in entries:
+            family.add(entry)
+        return family_view(entries, family.runs(), query.key)
 
     def _replay(
         self,
@@ -156,7 +181,7 @@ class Queries:
         """What the network says otherwise than it did when this state was left: to add, remove."""
         add: dict[str, Query] = {}
         remove: list[str] = []
-        live = {family_of(name) for name in [*self.book.entries, *self.boxed]}
+        live = {family_of(name) for name in [*self.book.entries, *self.boxed.registered]}
         for name, query in self._network.queries.items():
             before = self._declared.get(name)
             if before is None or before.declared != self._registrar.said(query):
@@ -172,7 +197,9 @@ class Queries:
     def tidy(self) -> None:
         """Forget queries and members that are no more; no change may be under way."""
         with self.lock:
-            self._leftovers.tidy(self._store.least_head(EDDY))
+            heads = (self._store.least_head(EDDY), self.versions.coming)
+            reached = min((moment for moment in heads if moment is not None), default=None)
+            self._leftovers.tidy(reached, self.versions.settled)
 
     def schema(self, name: str, given: Any) -> Schema:
         """The fields of a query that may come."""
@@ -193,26 +220,33 @@ class Queries:
         wanted.drafts = self.book.draft(going, wanted.entries)
         wanted.files = {entry.name: self._write_values(entry) for entry in wanted.entries}
 
-    def apply(self, wanted: Modification, at: Callable[[], AbstractContextManager[int]]) -> None:
-        """Make what is prepared true from the moment that `at` gives on."""
+    def apply(
+        self,
+        wanted: Modification,
+        leaving: Sequence[Leaving],
+        at: Callable[[], AbstractContextManager[int]],
+    ) -> None:
+        """Make what is prepared true from the moment that `at` gives on; sinks get the rest."""
         with self.lock:
             self.book.change(wanted.removed, wanted.members, wanted.entries, drafts=wanted.drafts)
             with at() as moment:
-                anew = wanted.changes_boxes and self.changed <= moment
-                coming = self.versions.connect(wanted.entries, moment, anew=anew)
-                self._commit(wanted, moment, coming)
+                coming = self.versions.connect(wanted.entries, moment, anew=wanted.changes_boxes)
+                self._commit(wanted, moment, coming, self.rests.leave(leaving, moment))
                 members = [self.book.entries[name] for name in wanted.members]
                 entries = [*wanted.entries, *wanted.removed, *members]
-                if coming or entries:  # others may have changed later already
-                    self.versions.renew({arc for entry in entries for arc in entry.arcs}, moment)
+                self.versions.renew({arc for entry in entries for arc in entry.arcs}, moment)
 
-    def _commit(self, wanted: Modification, moment: int, more: Mapping[str, str]) -> None:
+    def _commit(
+        self, wanted: Modification, moment: int, coming: Mapping[str, str], left: Change
+    ) -> None:
         rows = []
         for entry in wanted.entries:
             entry.since = moment
             rows.append(self._row(entry.name, entry.query, wanted, moment, entry))
-        for name, query in wanted.boxed.items():
-            rows.append(self._row(name, query, wanted, moment))
+        for boxed in wanted.boxed:
+            boxed.since = moment
+            rows.append(self._row(boxed.name, boxed.query, wanted, moment))
+            boxed.first = rows[-1].first
         ended = {self._rows[name].first: moment for name in wanted.unboxed}
         ended |= {entry.first: moment for entry in wanted.removed}
         gone = {
@@ -222,12 +256,6 @@ class Queries:
         }
         logs = {entry.log for entry in wanted.entries if entry.kept}
         heads = {(log, HELD): moment for log in logs if not self._store.has_cursor(log, HELD)}
-        meta = {**more, NEXT: str(self._next)}
-        if wanted.changes_boxes:
-            meta |= {SETTLED: str(moment), UNBOXED: json.dumps(wanted.unboxed)}
-        failed = {n: why for n, why in self.failed.items() if n not in wanted.unboxed}
-        if failed != self.failed:
-            meta[FAILED] = json.dumps(failed)
         undeclared: list[int] = []
         if wanted.by_network:  # whatever it does not say any more, here or gone
             dropped = [r.first for n, r in self._declared.items() if n not in self._network.queries]
@@ -238,8 +266,9 @@ class Queries:
                 ended=ended,
                 undeclared=undeclared,
                 gone=gone,
-                heads=heads,
-                meta=meta,
+                heads={**heads, **left.heads},
+                sinks=left.sinks,
+                meta={**coming, NEXT: str(self._next)},
             )
         )
         gone_rows = [self._rows[n] for n in [*wanted.unboxed, *(e.name for e in wanted.removed)]]
@@ -247,9 +276,9 @@ class Queries:
         self._rows.update({row.name: row for row in rows})
         self.changed = max(self.changed, moment)
         for name in wanted.unboxed:  # before others may have their names
-            del self.boxed[name]
-            self.failed.pop(name, None)
-        self.boxed |= wanted.boxed
+            self.boxed.remove(name, moment)
+        for boxed in wanted.boxed:
+            self.boxed.add(boxed)
         for name, members in wanted.members.items():
             entry = self.book.entries[name]
             entry.gone |= dict.fromkeys(members, moment)

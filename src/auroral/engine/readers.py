@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from auroral.eddy.entry import Entry
 from auroral.eddy.families import SMALL, family_of, texts
 from auroral.engine.catalogue import Catalogue
+from auroral.engine.rests import Rest, Rests
 from auroral.storage import Store
 
 OUTPUT = "output "
@@ -88,6 +89,7 @@ class Readers:
         sources: Mapping[str, str],
         sinks: Mapping[str, object],
         sunk: Set[str],
+        rests: Rests,
     ):
         self._store = store
         self._catalogue = catalogue
@@ -95,6 +97,9 @@ class Readers:
         self._sunk = sunk
         """Those that have a sink, or had one in an earlier run that is not bound again yet."""
         self._sources = sources
+        self._rests = rests
+        self._removed: dict[str, tuple[int, Least[Rest]]] = {}
+        """By log what is left of queries that were removed, after how many changes of that."""
         self._outputs: dict[str, list[str]] = {}
         """Those that read a query under another name, by its own."""
         for output in sources:
@@ -123,8 +128,7 @@ class Readers:
 
     def query_of(self, output: str) -> str:
         """The query or family of which an output, a query or a member gives results."""
-        source = self._sources.get(output, output)
-        return self._catalogue.owner(source) or source.partition("[")[0]
+        return self._sources.get(output, output).partition("[")[0]
 
     def outputs_of(self, query: str) -> list[str]:
         """The outputs that read a query under other names."""
@@ -171,7 +175,19 @@ class Readers:
             for entry in fresh:
                 held.add(entry)
         self._newest[log] = max([self._newest.get(log, 0), *(entry.first for entry in fresh)])
-        return held()
+        found = [moment for moment in (held(), self._left(log)) if moment is not None]
+        return min(found, default=None)
+
+    def _left(self, log: str) -> int | None:
+        """The first moment of a log that is left to be got of queries that were removed."""
+        changes, least = self._removed.get(log, (-1, None))
+        if least is None or changes != self._rests.changes:
+            least = Least(self._rests.of_log(log), self._rest_head)
+            self._removed[log] = self._rests.changes, least
+        return least()
+
+    def _rest_head(self, rest: Rest) -> int | None:
+        return self._rests.head(rest) if self._rests.has(rest) else None
 
     def _taken(self, entry: Entry) -> int | None:
         if not self._catalogue.has(entry) or not entry.count:

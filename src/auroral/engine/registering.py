@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import zlib
 from collections.abc import Mapping
@@ -9,12 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from auroral.continuous.in_order import in_order
 from auroral.continuous.reading import NotShared
 from auroral.continuous.sharing import QueryReader, Shared, results_schema
 from auroral.eddy.entry import Entry
+from auroral.engine.boxed import Boxed
 from auroral.errors import NetworkError
 from auroral.network.box import Resolver
 from auroral.network.check import type_arcs, what_boxes_see
+from auroral.network.declarations import Output
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema
@@ -54,18 +58,29 @@ class Registrar:
         """Refuse a name that no query can have."""
         self._network.require_query_name(name)
 
-    def read(self, queries: Mapping[str, Query]) -> tuple[list[Entry], dict[str, Query]]:
+    def read(self, queries: Mapping[str, Query]) -> tuple[list[Entry], list[Boxed]]:
         """Queries for eddies, and those that need boxes; a mistake says which query, and where."""
         entries: list[Entry] = []
-        boxed: dict[str, Query] = {}
+        boxed: list[Boxed] = []
         for name, query in queries.items():
             try:
                 entries.append(self.entry(name, query))
             except NotShared as why:
                 self._reader.require_boxable(name, query, str(why))
-                self._reader.compiled(name, query)
-                boxed[name] = query
+                boxed.append(self.boxed(name, query))
         return entries, boxed
+
+    def boxed(self, name: str, query: Query) -> Boxed:
+        """A query that needs boxes; it has no id yet."""
+        compiled = self._reader.compiled(name, query)
+        arc = compiled.output
+        if self._network.engine.order == "enforce":
+            plain = copy.copy(self._network)
+            plain.queries = {}
+            plain.boxes = {**self._network.boxes, **compiled.boxes}
+            plain.outputs = {name: Output.model_validate({"from": arc})}
+            arc = in_order(plain).outputs[name].from_
+        return Boxed(name, query, arc, compiled.schema)
 
     def entry(self, name: str, query: Query) -> Entry:
         """A query or a family as an eddy takes it; it has no ids yet."""

@@ -49,7 +49,7 @@ def statistics(works: Works, store: Store, queries: Queries, *, wall: bool) -> d
             "state": state,
             "held": box.held,
         }
-    shown = {
+    shown: dict[str, dict[str, Any]] = {
         name: {
             "out": counts.get((name, "out"), 0),
             "waiting": waiting,
@@ -58,6 +58,8 @@ def statistics(works: Works, store: Store, queries: Queries, *, wall: bool) -> d
         for name in outputs.names
         if (waiting := outputs.waiting(name)) is not None
     }
+    for name, left in works.sinks.left().items():
+        shown.setdefault(name, {"out": 0, "waiting": 0, "lag_s": None})["left"] = left
     recent = list(works.stepper.durations_s)
     steps = sum(value for (entity, _), value in counts.items() if entity == "steps")
     registered = queries.catalogue.statistics()

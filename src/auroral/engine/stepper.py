@@ -139,10 +139,6 @@ class Stepper:
         heads = [self._head(superbox) for superbox in self._superboxes]
         return min(heads, default=self._store.next_moment)
 
-    def furthest(self) -> int:
-        """Nothing from this moment on has been processed, or taken for progress."""
-        return max([self._folded, *(self._head(superbox) for superbox in self._superboxes)])
-
     def emitted_before(self, arc: str, complete: int | None = None) -> int:
         """All tuples of an arc with moments before this one are in its log."""
         superbox = self._writers.get(arc) or self._eddy_of(arc)

@@ -49,6 +49,8 @@ class Versions:
         self._book = book
         self._lock = lock
         meta = store.manifest.meta
+        self.settled = int(meta(SETTLED) or 0)
+        """The moment from which on there are the eddies and boxes that there are."""
         self.flows: Flows = _read(json.loads(meta(FLOWS) or "[]"))
         """The arcs of each eddy there is."""
         self._coming: list[tuple[int, Flows]] = [
@@ -118,7 +120,7 @@ class Versions:
 
     @property
     def coming(self) -> int | None:
-        """The moment from which on there are to be other eddies."""
+        """The moment from which on there are to be other eddies, or other boxes."""
         coming = self._coming  # without the lock: who forms trains does not wait for who reads
         return coming[0][0] if coming else None
 
@@ -127,27 +129,26 @@ class Versions:
         """All such moments."""
         return [start for start, _ in self._coming]
 
-    def come(self) -> int:
-        """Let those eddies be there that come next: all before their moment, returned, is done."""
+    def come(self, more: Mapping[str, str]) -> None:
+        """Let those be there that come next: all before their moment is done."""
         with self._lock:
             (start, flows), *rest = self._coming
             meta = {SETTLED: str(start), FLOWS: json.dumps(flows), COMING: json.dumps(rest)}
-            self._store.commit(Change(meta=meta))
-            self.flows, self._coming = flows, rest
+            self._store.commit(Change(meta={**meta, **more}))
+            self.settled, self.flows, self._coming = start, flows, rest
             self._keep_known()
             self._sweep()
-            return start
 
     def connect(
         self, entries: Sequence[Entry], moment: int, *, anew: bool = False
     ) -> dict[str, str]:
         """Form eddies anew if those there will be cannot serve queries; what to remember of it.
 
-        With `anew` in any case: those that have nothing to do any more go with other boxes.
+        With `anew` in any case, as other boxes come: those that have nothing to do go with that.
         """
         flows = self._latest
         served = all(any(set(arcs).issuperset(e.arcs) for arcs in flows) for e in entries)
-        if served and not (anew and self._book.flows() != flows):
+        if served and not anew:
             return {}
         before = [(start, known) for start, known in self._coming if start < moment]
         self._coming = [*before, (moment, self._book.flows())]

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from auroral.boxes.eddy import Eddy
-from auroral.engine.queries import UNBOXED, Queries
+from auroral.engine.boxed import UNBOXED
+from auroral.engine.queries import Queries
 from auroral.engine.readers import ALL, OUTPUT, consumer
+from auroral.engine.rests import REST
 from auroral.engine.stepper import PLANE
 from auroral.engine.versions import EDDY, arcs_of
 from auroral.io.interleave import Interleaver
@@ -60,7 +62,8 @@ def all_superboxes(
     """
     eddies = [name for name, box in checked.network.boxes.items() if isinstance(box, Eddy)]
     fused = superboxes(checked, [*outputs.values(), *eddies])
-    left = {box for box in checked.network.boxes if queries.owner(box) not in queries.failed}
+    boxed = queries.boxed
+    left = {box for box in checked.network.boxes if boxed.owner(box) not in boxed.failed}
     fused = tuple(superbox.having(left) for superbox in fused)
     read = {source for superbox in fused for source in superbox.sources}
     alone = [name for name in checked.network.streams if name not in read]
@@ -100,7 +103,7 @@ def register_consumers(
 
 def _is_box(reader: str) -> bool:
     """Whether a consumer is a superbox, not an output or another reader of results."""
-    return not reader.startswith(OUTPUT) and reader not in (ALL, HELD, PLANE)
+    return not reader.startswith((OUTPUT, REST)) and reader not in (ALL, HELD, PLANE)
 
 
 def _is_before(one: str, other: str) -> bool:
@@ -109,16 +112,20 @@ def _is_before(one: str, other: str) -> bool:
     return eddies and not set(arcs_of(one)).isdisjoint(arcs_of(other))
 
 
-def forget_boxes(store: Store) -> None:
-    """Drop what boxes of queries that were removed have written and remembered."""
+def forget_boxes(store: Store, queries: Queries) -> None:
+    """Drop what boxes of queries that were removed have written and remembered.
+
+    What sinks have still to get of it is kept for them.
+    """
     prefixes = tuple(f"{name}#" for name in json.loads(store.manifest.meta(UNBOXED) or "[]"))
     if prefixes:
+        queries.rests.keep(prefixes, queries.versions.settled)
         logs, cursors = store.names()
         gone = [log for log in logs if log.startswith(prefixes)]
         kept = store.manifest.progress()
         store.forget(
             gone,
-            [key for key in cursors if key[0].startswith(prefixes)],
+            [(log, r) for log, r in cursors if log.startswith(prefixes) and not r.startswith(REST)],
             [name for name in kept if name.partition(" of ")[2].startswith(prefixes)],
             [key for key in store.counters if key[0].startswith(prefixes)],
         )
@@ -136,15 +143,17 @@ def forget_eddies(store: Store, queries: Queries) -> None:
 
 
 def declared_sinks(
-    network: Network, checked: CheckedNetwork, schema_of: Callable[[str], Schema | None]
+    network: Network, checked: CheckedNetwork, schema_of: Callable[[str, str], Schema | None]
 ) -> dict[str, Sink]:
-    """The sinks that the network file names; `schema_of` tells the fields of queries."""
+    """The sinks that the network file names; `schema_of` tells what outputs give of queries."""
     root = network.directory or Path()
     arcs = output_arcs(checked)
     found = {}
     for name, output in network.outputs.items():
         if output.sink:
-            schema = checked.schema_of(arcs[name]) if name in arcs else schema_of(output.from_)
+            schema = schema_of(name, output.from_)
+            if schema is None and name in arcs:
+                schema = checked.schema_of(arcs[name])
             if schema is None:  # the query was removed in an earlier run
                 continue
             found[name] = open_sink(name, output.sink, schema, root=root)

@@ -217,6 +217,13 @@ class Manifest:
             "INSERT OR REPLACE INTO cursor VALUES (?, ?, ?, ?)", (log, consumer, head, tail)
         )
 
+    def move(self, log: str, to: str, consumer: str) -> None:
+        """Let another log have the segments of one, and a consumer."""
+        self._db.execute("UPDATE segment SET log = ? WHERE log = ?", (to, log))
+        self._db.execute(
+            "UPDATE cursor SET log = ? WHERE log = ? AND consumer = ?", (to, log, consumer)
+        )
+
     def remove_cursors(self, keys: Sequence[tuple[str, str]]) -> None:
         self._db.executemany("DELETE FROM cursor WHERE log = ? AND consumer = ?", keys)
 

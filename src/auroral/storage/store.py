@@ -317,6 +317,17 @@ class Store:
             for log in {log for log, _ in cursors}:
                 self._retire(log)
 
+    def move(self, log: str, to: str, consumer: str) -> None:
+        """Let another log have all that a log holds, and one of its consumers."""
+        with self.lock:
+            head = self.head(log, consumer)
+            with self.manifest.transaction():
+                self.manifest.move(log, to, consumer)
+            held = self._logs.setdefault(to, [])
+            held += [replace(segment, log=to) for segment in self._logs.pop(log, ())]
+            self._cursors.drop((log, consumer))
+            self._cursors.set((to, consumer), head, head)
+
     def forget_sinks(self, target: str) -> None:
         """Drop the positions that sinks of queries which went have had in a file."""
         with self.lock, self.manifest.transaction():

@@ -1,0 +1,174 @@
+"""What sinks have still to get of queries that were removed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from auroral.engine.views import View
+from auroral.storage import Change, QueryRow, Store
+
+REST = "rest "
+"""Before the names of those who read it, among the consumers of logs."""
+KEPT = "rest@"
+"""Before the names of logs in which it stays when its boxes are no more."""
+
+Origin = tuple[Sequence[int], bool]
+"""The first ids of a query or of the parts of a family; or the id of a member, and True."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """The results before a moment of what was removed then: a query, a family or a member."""
+
+    output: str
+    view: View
+    until: int
+    origin: Origin
+
+    @property
+    def reader(self) -> str:
+        """Its name among the consumers of logs."""
+        return f"{REST}{self.until} of {self.output}"
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """An output whose query is about to be removed."""
+
+    output: str
+    ends: bool
+    """Whether no other comes in its place."""
+    view: View | None = None
+    """What there is to get; None if nothing is to be got any more."""
+    head: int = 0
+    """Where it has come to."""
+    origin: Origin = ((), False)
+
+
+class Rests:
+    """What is left to be got, by output, in the order in which it was left.
+
+    The manifest keeps it with the positions of sinks, so a sink that is bound again gets it.
+    """
+
+    def __init__(self, store: Store):
+        self._store = store
+        self._held: dict[str, list[Rest]] = {}
+        self.ending: set[str] = set()
+        """Outputs that have nothing else to give."""
+        self.changes = 0
+        """How often more was left, or elsewhere."""
+        self._saved: dict[str, list[tuple[int, Origin]]] = {}
+        """What an earlier run has left: up to which moments, and of what."""
+        for output, saved in store.manifest.sinks().items():
+            if isinstance(saved, dict):  # dead letters have a number
+                rests = saved.get("rests", ())
+                self._saved[output] = [(until, (ids, member)) for until, ids, member in rests]
+                self.ending |= {output} if saved.get("ends") else set()
+
+    def restore(self, view_of: Callable[[Origin], View]) -> None:
+        """Know what an earlier run has left, and forget readers that have got everything."""
+        for output, saved in self._saved.items():
+            made = [Rest(output, view_of(origin), until, origin) for until, origin in saved]
+            self._held |= {output: made} if made else {}
+        self._saved = {}
+        readers = {rest.reader for held in self._held.values() for rest in held}
+        stale = [p for p in self._store.names()[1] if p[1].startswith(REST) and p[1] not in readers]
+        if stale:
+            self._store.forget([log for log, _ in stale if log.startswith(KEPT)], stale)
+
+    def of(self, output: str) -> list[Rest]:
+        return list(self._held.get(output, ()))
+
+    @property
+    def outputs(self) -> list[str]:
+        """Those of which something is left, and those that only end."""
+        return list(dict.fromkeys([*self._held, *self.ending]))
+
+    def log_of(self, rest: Rest) -> str:
+        """Where it is: where its reader is."""
+        places = self._store.readers(rest.reader)
+        return places[0][0] if places else rest.view.log
+
+    def head(self, rest: Rest) -> int:
+        """The first moment of it that is left."""
+        return max(self._store.head(self.log_of(rest), rest.reader), rest.view.since)
+
+    def logs(self) -> set[str]:
+        """The logs of which something is left."""
+        return {self.log_of(rest) for rest in self._all()}
+
+    def of_log(self, log: str) -> list[Rest]:
+        """What is left in a log."""
+        return [rest for rest in self._all() if self.log_of(rest) == log]
+
+    def has(self, rest: Rest) -> bool:
+        """Whether something is left of it."""
+        return rest in self._held.get(rest.output, ())
+
+    def needs(self, rows: Iterable[QueryRow]) -> set[int]:
+        """The first ids of those queries and families of which something is left."""
+        origins = [rest.origin for rest in self._all()]
+        origins += [origin for saved in self._saved.values() for _, origin in saved]
+        ids = sorted(n for found, _ in origins for n in found)
+
+        def is_among(row: QueryRow) -> bool:
+            at = bisect_left(ids, row.first)
+            return at < len(ids) and ids[at] < row.first + row.count
+
+        return {row.first for row in rows if is_among(row)}
+
+    def keep(self, arcs: tuple[str, ...], moment: int) -> None:
+        """Keep by itself what is left in arcs that begin so: their boxes are no more."""
+        for rest in self._all():
+            log = self.log_of(rest)
+            if rest.until <= moment and log.startswith(arcs):
+                self.changes += 1
+                self._store.move(log, f"{KEPT}{rest.origin[0][0]}", rest.reader)
+
+    def _all(self) -> list[Rest]:
+        return [rest for held in list(self._held.values()) for rest in held]
+
+    # ── changing ──
+
+    def leave(self, leaving: Sequence[Leaving], moment: int) -> Change:
+        """Queries are removed at a moment; what to remember of it."""
+        self.changes += len(leaving)
+        heads: dict[tuple[str, str], int] = {}
+        sinks: dict[str, Any] = {}
+        for one in leaving:
+            if one.view is None:
+                self._held.pop(one.output, None)
+            elif one.view.since < moment:
+                rest = Rest(one.output, one.view, moment, one.origin)
+                self._held.setdefault(one.output, []).append(rest)
+                heads[one.view.log, rest.reader] = one.head
+            if one.ends and one.output in self._held:
+                self.ending.add(one.output)
+            closed = {"closed": True} if one.ends and one.output not in self._held else {}
+            sinks[one.output] = self.record(one.output, **closed)
+        return Change(heads=heads, sinks=sinks)
+
+    def saved(self, output: str) -> dict[str, Any]:
+        """What the manifest is to say of it, with the position of the sink."""
+        rests = [(rest.until, *rest.origin) for rest in self._held.get(output, ())]
+        ends = {"ends": True} if output in self.ending else {}
+        return {"rests": rests, **ends} if rests else ends
+
+    def record(self, output: str, **more: Any) -> dict[str, Any]:
+        """All that it is to say of a sink that stays where it is."""
+        saved = self._store.manifest.sink(output) or {}
+        found = {key: value for key, value in saved.items() if key not in ("rests", "ends")}
+        return {**found, **self.saved(output), **more}
+
+    def got(self, rest: Rest) -> None:
+        """Somebody has got all of it."""
+        log = self.log_of(rest)
+        self._held[rest.output].remove(rest)
+        if not self._held[rest.output]:
+            del self._held[rest.output]
+        self._store.commit(Change(sinks={rest.output: self.record(rest.output)}))
+        self._store.forget([log] if log.startswith(KEPT) else [], [(log, rest.reader)])

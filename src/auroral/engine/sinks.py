@@ -1,0 +1,363 @@
+"""Sinks: what outputs give is delivered to them, each tuple once and in order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from threading import current_thread, main_thread
+from typing import Any
+
+import pyarrow as pa
+
+from auroral.eddy.families import FamilyMembers, family_of
+from auroral.engine.batches import moment, visible
+from auroral.engine.delivery import Batches, Outputs
+from auroral.engine.modification import Modification
+from auroral.engine.queries import Queries
+from auroral.engine.readers import consumer
+from auroral.engine.rests import Leaving, Rest
+from auroral.engine.views import View
+from auroral.errors import AuroralError, RunError, StateError, UsageError
+from auroral.io.sinks.csv import CsvSink
+from auroral.io.sinks.sink import Delivery, Sink
+from auroral.network.network import Network
+from auroral.network.queries import parameter_types
+from auroral.network.types import Schema
+from auroral.storage import Change, Store
+
+
+class Sinks:
+    """The sinks of outputs, as long as the engine runs.
+
+    A query may be removed while its sink has not got everything: then the sink gets the rest,
+    and is closed; or it goes on with the query that has come in its place.
+    """
+
+    def __init__(self, store: Store, queries: Queries, outputs: Callable[[Sinks], Outputs]):
+        self._store = store
+        self._queries = queries
+        self._rests = queries.rests
+        self.open: dict[str, Sink] = {}
+        """By output. Whoever changes this, or what is below, holds the lock of the queries."""
+        self.ending: dict[str, Sink] = {}
+        """Those of queries that were removed."""
+        self.known = {
+            output
+            for output, saved in store.manifest.sinks().items()
+            if isinstance(saved, dict) and not saved.get("closed") and not saved.get("ends")
+        }
+        """Outputs that have a sink, or had one in an earlier run and may have it again."""
+        self._called: set[str] = set()
+        """Those whose sinks are being called."""
+        self.outputs = outputs(self)
+        """What there is to deliver; there are others when boxes have come or gone."""
+
+    # ── binding ──
+
+    def bind(self, output: str, sink: Sink) -> None:
+        """Give an output its sink, which goes on where the manifest says."""
+        waiting = output in self._rests.outputs
+        if not waiting:
+            self.outputs.require(output)
+        if output in self.all:
+            raise UsageError("HAS_SINK", f"the output {output} has a sink already")
+        target = _target(sink)
+        saved = self._store.manifest.sink(output)
+        if saved is not None and saved["to"] != target and saved.get("closed"):
+            saved = None  # it was another query's
+        if saved is not None and saved.get("empty"):
+            saved = None
+        if saved is not None and saved["to"] != target:
+            raise StateError(
+                "SINK_CHANGED",
+                f"this state has delivered {output} to {saved['to']}, not to {target}",
+                hint="use the same sink, or another state directory",
+            )
+        sink.open(None if saved is None else saved["at"])
+        if saved is None and hasattr(sink, "path"):  # what others wrote there is no more
+            self._store.forget_sinks(target)
+        with self._queries.lock:
+            view = self.outputs.found(output)
+            if saved is None or saved.get("closed"):
+                if view is not None:
+                    self.outputs.begin(view, consumer(output))
+                at = {"at": None, "empty": True} if saved is None else {"at": saved["at"]}
+                record = {"to": target, **at, **self._rests.saved(output)}
+                self._store.commit(Change(sinks={output: record}))
+            if view is None:
+                self.ending[output] = sink
+                return
+            self._rests.ending.discard(output)
+            self.open[output] = sink
+            self.known.add(output)
+            self.outputs.readers.look_again()
+
+    def bind_all(self, sinks: Mapping[str, Sink], network: Network) -> None:
+        """Give outputs their sinks that have none yet; not those of queries that were removed."""
+        for output, sink in sinks.items():
+            declared = network.outputs.get(output)
+            query = output if declared is None else declared.from_
+            there = query not in network.queries or self.outputs.found(output) is not None
+            if output not in self.all and (there or output in self._rests.outputs):
+                self.bind(output, sink)
+
+    def has(self, output: str) -> bool:
+        """Whether something is left of an output for a sink."""
+        return output in self._rests.outputs
+
+    def schema(self, output: str, query: str) -> Schema | None:
+        """The fields that an output gives of a query: one that is there, or what is left of it."""
+        found = self._queries.catalogue.schema(query)
+        if found is None and self._rests.of(output):
+            left = self._rests.of(output)[0].view.schema
+            found = parameter_types(left.empty_table())
+        return found
+
+    @property
+    def all(self) -> dict[str, Sink]:
+        """Every sink by output."""
+        return {**self.ending, **self.open}
+
+    def require_fit(
+        self, replaced: Mapping[str, Any], schema_of: Callable[[str, Any], Schema]
+    ) -> None:
+        """Refuse queries with other fields than the header of a file that goes on with them."""
+        for output, sink in list(self.open.items()):
+            query = self.outputs.readers.query_of(output)
+            if query in replaced and isinstance(sink, CsvSink):
+                names = schema_of(query, replaced[query]).names
+                if "[" in output:
+                    names = names[1:]  # a member gives no key
+                if names != sink.fields:
+                    raise UsageError(
+                        "SINK_FIELDS",
+                        f"{sink.path} has the fields {', '.join(sink.fields)}, the new {query}"
+                        f" has {', '.join(names)}",
+                        hint="give the query another name, or remove the old one before",
+                    )
+
+    # ── queries that are removed ──
+
+    def leaving(
+        self, removed: Collection[str], wanted: Modification, *, by_sink: bool
+    ) -> list[Leaving]:
+        """The outputs whose queries are to be removed; the lock of the queries is held.
+
+        If it is a sink that asks for the end of its own query, it gets nothing more.
+        """
+        found = []
+        for output in [o for o in self.known if removed and self._reads(o, removed)]:
+            source = self.outputs.source(output)
+            ends = not _comes(source, wanted)
+            view = self.outputs.found(output)
+            bound = output in self.open and not (by_sink and ends and output in self._called)
+            if view is not None and bound:
+                head = self.outputs.head(view, consumer(output))
+                origin = self._queries.catalogue.origin(source)
+                found.append(Leaving(output, ends, view, head, origin))
+            elif ends:
+                found.append(Leaving(output, ends))
+        return found
+
+    def _reads(self, output: str, queries: Collection[str]) -> bool:
+        source = self.outputs.source(output)
+        return source in queries or source.partition("[")[0] in queries
+
+    def leave(self, leaving: Collection[Leaving]) -> None:
+        """Queries were removed: let go of sinks that have everything; the lock is still held."""
+        for one in leaving:
+            if one.ends:
+                self.known.discard(one.output)
+                sink = self.open.pop(one.output, None)
+                if sink is not None and one.output in self._rests.ending:
+                    self.ending[one.output] = sink
+                elif sink is not None:
+                    sink.close()
+
+    def close_done(self) -> None:
+        """Close sinks that have got all that was left for them."""
+        for output in list(self.ending):
+            if output not in self._called:
+                for rest in self._rests.of(output):
+                    if not self._is_done(rest) or next(self._left(rest), None) is not None:
+                        break
+                    self._got(rest)
+                else:
+                    self._close(output)
+
+    # ── delivering ──
+
+    def deliver(self) -> int:
+        """Hand everything new to the sinks; returns the number of tuples.
+
+        A sink may be a function that changes queries.
+        """
+        delivered = 0
+        for output, sink in self.all.items():
+            if self._sink(output) is sink:
+                self._called.add(output)
+                try:
+                    delivered += self._deliver(output, sink)
+                finally:
+                    self._called.discard(output)
+        return delivered
+
+    def _sink(self, output: str) -> Sink | None:
+        sink = self.open.get(output)
+        return self.ending.get(output) if sink is None else sink
+
+    def _deliver(self, output: str, sink: Sink) -> int:
+        delivered = 0
+        for rest in self._rests.of(output):
+            done = self._is_done(rest)
+            delivered += self._hand(output, sink, rest)
+            if not done:
+                return delivered
+            self._got(rest)
+        if self.ending.get(output) is sink:
+            self._close(output)
+            return delivered
+        return delivered + self._hand(output, sink)
+
+    def _hand(self, output: str, sink: Sink, rest: Rest | None = None) -> int:
+        """Hand over what is left of a query that was removed, or what the one there gives."""
+        with self._queries.lock:
+            if rest is not None:
+                view, batches = rest.view, self._left(rest)
+            else:
+                found = self.outputs.found(output) if self.open.get(output) is sink else None
+                if found is None:
+                    return 0
+                view, batches = found, self.outputs.new(found, consumer(output))
+        delivered = 0
+        for sealed, table in batches:
+            at = self._written(output, sink, table, view) if table.num_rows else None
+            delivered += table.num_rows
+            with self._queries.lock:
+                if not self._note(_Handed(output, sink, view, rest, sealed, table.num_rows, at)):
+                    break
+        return delivered
+
+    def _note(self, handed: _Handed) -> bool:
+        """Remember what a sink has got; False if its query was removed meanwhile."""
+        output, rest = handed.output, handed.rest
+        left = self._rests.of(output)[:1] if rest is None else [rest]
+        log, reader = handed.view.log, consumer(output)
+        for reading in left:
+            log, reader = self._rests.log_of(reading), reading.reader
+        gone = self._sink(output) is not handed.sink  # it has removed itself
+        change = Change(heads={} if gone else {(log, reader): handed.sealed})
+        if handed.rows:
+            closed = {"closed": True} if gone else {}
+            saved = {"to": _target(handed.sink), "at": handed.position, **closed}
+            change.sinks = {output: {**saved, **self._rests.saved(output)}}
+            if (not left and not gone) or self.outputs.source(output) != output:
+                change.counts = {(output, "out"): handed.rows}
+        self._store.commit(change)
+        if left or gone:
+            self.outputs.let_go(log)
+        else:
+            self.outputs.took(change, log)
+        return not gone and (rest is not None or not left)
+
+    def _written(self, output: str, sink: Sink, table: pa.Table, view: View) -> Any:
+        self.outputs.note_lag(output, [table])
+        rows = visible(table).cast(view.schema)
+        try:
+            return sink.write(Delivery(output, rows, moment(table, 0), moment(table, -1)))
+        except AuroralError as error:
+            raise error.at(f"output {output}") from error
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
+                raise  # somebody does not want to wait
+            reason = f"{type(error).__name__}: {error}"
+            raise RunError("SINK_FAILED", reason, where=f"output {output}") from error
+
+    @property
+    def delivered(self) -> bool:
+        """Whether every sink has got everything, and has returned."""
+        waiting = any(self._is_waiting(output) for output in self.all)
+        return not waiting and not self._called
+
+    def _is_waiting(self, output: str) -> bool:
+        with self._queries.lock:
+            if self._rests.of(output) or output in self.ending:
+                return True
+            view = self.outputs.found(output)
+            if view is None:
+                return False
+            return bool(self._store.segments(view.log, self.outputs.head(view, consumer(output))))
+
+    def close(self) -> None:
+        for sink in self.all.values():
+            sink.close()
+
+    # ── what is left ──
+
+    def left(self) -> dict[str, int]:
+        """By output how many tuples wait of queries that were removed, those in their logs."""
+        with self._queries.lock:
+            rests = {output: self._rests.of(output) for output in self._rests.outputs}
+            places = {
+                output: [(self._rests.log_of(rest), self._rests.head(rest)) for rest in held]
+                for output, held in rests.items()
+            }
+        return {
+            output: sum(self._store.rows_since(log, head) for log, head in held)
+            for output, held in places.items()
+        }
+
+    def _left(self, rest: Rest) -> Batches:
+        view = replace(rest.view, log=self._rests.log_of(rest))
+        return self.outputs.batches(view, self._rests.head(rest), rest.until)
+
+    def _is_done(self, rest: Rest) -> bool:
+        """Whether all that belongs to it is there."""
+        return self.outputs.is_done(self._rests.log_of(rest), rest.until)
+
+    def _got(self, rest: Rest) -> None:
+        with self._queries.lock:
+            log = self._rests.log_of(rest)
+            self._rests.got(rest)
+            self.outputs.let_go(log)
+
+    def _close(self, output: str) -> None:
+        with self._queries.lock:
+            sink = self.ending.pop(output)
+            self._rests.ending.discard(output)
+            self.outputs.lag_s.pop(output, None)
+            self._store.commit(Change(sinks={output: self._rests.record(output, closed=True)}))
+        sink.close()
+
+
+@dataclass(frozen=True)
+class _Handed:
+    """What a sink was given, and where it is now."""
+
+    output: str
+    sink: Sink
+    view: View
+    rest: Rest | None
+    sealed: int
+    rows: int
+    position: Any
+
+
+def _comes(source: str, wanted: Modification) -> bool:
+    """Whether a query, a family or a member comes in the place of the one that goes."""
+    family, bracket, key = source.partition("[")
+    entries = [entry for entry in wanted.entries if family_of(entry.name) == family]
+    if not bracket:
+        return bool(entries) or any(boxed.name == source for boxed in wanted.boxed)
+    members = FamilyMembers()
+    for entry in entries:
+        if entry.keys is not None:
+            members.add(entry)
+    return bool(members.find([key.removesuffix("]")]))
+
+
+def _target(sink: Sink) -> str:
+    """What a position in a sink is a position of."""
+    path = getattr(sink, "path", None)
+    return type(sink).__name__ if path is None else os.path.abspath(path)
