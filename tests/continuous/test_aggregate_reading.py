@@ -35,6 +35,19 @@ def read(sql: str) -> ReadAggregate:
     return read_shared_aggregate(sql, ARCS, PROGRESS)
 
 
+def test_an_expression_is_the_same_wherever_it_is_listed() -> None:
+    """Otherwise results that two queries share would have one column twice."""
+    window = "FROM S [RANGE 60, SLIDE 10, WA ts] GROUP BY sym"
+    (_, one), (other, _) = (
+        read(f"SELECT {listed} {window}").items
+        for listed in (
+            "count(*) AS n, sum(x) + count(*) AS more",
+            "sum(x) + count(*) AS more, count(x) AS n",
+        )
+    )
+    assert one.attribute == other.attribute
+
+
 def test_what_a_query_asks_for_is_read_from_its_boxes() -> None:
     found = read(
         "SELECT sym, ts AS start, avg(price) * 2 AS twice FROM S [RANGE 60, SLIDE 10, WA ts]"

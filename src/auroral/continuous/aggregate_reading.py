@@ -225,7 +225,8 @@ def _attribute(text: str, schema: Schema) -> Attribute:
         found = analyze(text, schema)
     except NetworkError:
         raise NotShared(f"only Spark can evaluate {text}") from None
-    return Attribute(found.column or text, found.type, found.column, found.fields)
+    fields = tuple(sorted(found.fields))  # not as results are listed: others list them otherwise
+    return Attribute(found.column or text, found.type, found.column, fields)
 
 
 def _canonical(text: str) -> str:
