@@ -82,8 +82,8 @@ class Queries:
         with self.lock:
             reached, starts = self._store.least_head(EDDY), self.versions.starts
             # Until others come, the eddies there are serve what was there before.
-            heads = [*([] if reached is None else [reached]), *(start - 1 for start in starts)]
-            head = min(heads, default=0)
+            bounds = [*([] if reached is None else [reached]), *starts]
+            head = min([*bounds, *(start - 1 for start in starts)], default=0)
             rows = self._store.manifest.queries()
             self._next = int(self._store.manifest.meta(NEXT) or 1)
             ended = {row.first: row.until for row in rows if row.until is not None}
@@ -91,7 +91,7 @@ class Queries:
             since = [row.since for row in rows]
             self.changed = max([0, *starts, *since, *ended.values(), *left.values()])
             # Without any eddy there is nothing left that one would have to see.
-            over = {first for first, until in ended.items() if not heads or until <= head}
+            over = {f for f, until in ended.items() if not bounds or until <= min(bounds)}
             settled = self.versions.settled
             over -= {
                 r.first for r in rows if is_boxed(r) and r.until is not None and r.until > settled
