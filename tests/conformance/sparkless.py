@@ -83,7 +83,7 @@ def _run_stateful(
     assert self.superbox.stateful is not None
     checked, box = self._checked, self.superbox.stateful
     arcs = checked.network.boxes[box].sources()
-    if self._reads:
+    if self.reads:
         files = {port: [str(f.path) for f in train.get(arc, ())] for port, arc in enumerate(arcs)}
         rows = sum(file.rows for held in train.values() for file in held)
         parallel = auroral.spark.stateful_runner.PARALLEL_ROWS

@@ -48,7 +48,7 @@ def test_who_drains_is_told_when_the_engine_ends(monkeypatch: pytest.MonkeyPatch
     sparkless.no_spark(monkeypatch)
     stepping, go_on = threading.Event(), threading.Event()
 
-    def step(_self: Stepper, _complete: int) -> bool:
+    def step(_self: Stepper, *_given: object) -> bool:
         stepping.set()
         assert go_on.wait(_LONG_S)
         return False

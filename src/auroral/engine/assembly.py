@@ -86,17 +86,15 @@ def stateful_runner(
 
 
 def stateful_boxes(
-    session: SparkSession,
     checked: CheckedNetwork,
     store: Store,
     plane: ProgressPlane,
     superboxes: Sequence[Superbox],
-    slots: Path,
+    runners: Mapping[str, StatefulRunner],
     kept: Mapping[str, StatefulBox],
     *,
     tables: Mapping[str, Any],
     queries: Queries,
-    reuse_plans: bool | None,
 ) -> dict[str, StatefulBox]:
     """The stateful boxes of a network, by name; some are kept of the one before."""
     found: dict[str, StatefulBox] = {}
@@ -108,16 +106,7 @@ def stateful_boxes(
             found[name] = kept[name]
             found[name].go_on(plane)
             continue
-        runner = stateful_runner(
-            session,
-            checked,
-            plane,
-            superbox,
-            slots / name,
-            buckets=store.buckets,
-            progressing=store.progressing,
-            reuse_plans=reuse_plans,
-        )
+        runner = runners[name]
         box = checked.network.boxes[name]
         if isinstance(box, Eddy):
             policy = checked.network.engine.routing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from auroral.eddy.entry import NEVER
 from auroral.engine.views import View
@@ -18,7 +18,7 @@ FAILED = "failed"
 """Under which it keeps the queries whose boxes failed, and why."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Boxed:
     """A query that runs as boxes, from one moment up to another; it has an id as others have."""
 
@@ -36,6 +36,30 @@ class Boxed:
         return View(self.arc, self.schema.arrow(), self.since, lambda table: table)
 
 
+@dataclass(frozen=True)
+class Running:
+    """The queries whose boxes there are at a time."""
+
+    queries: Mapping[str, Boxed]
+    failed: Mapping[str, str]
+    """Those of them that do nothing more, and why."""
+
+    def owner(self, box: str) -> str:
+        """The query that a box, or an arc of it, is of; empty if it is the network's."""
+        name = box.partition("#")[0]
+        return name if name in self.queries else ""
+
+    def began(self, box: str) -> int:
+        """The moment from which a box is there: one of a query, since that was registered."""
+        owner = self.owner(box)
+        return self.queries[owner].since if owner else 0
+
+    def is_same(self, other: Running, box: str) -> bool:
+        """Whether a box is the same as another of its name was: it may be another query's."""
+        owner = self.owner(box)
+        return self.queries.get(owner) is other.queries.get(other.owner(box))
+
+
 class BoxedQueries:
     """Those that are registered, and those whose boxes run now.
 
@@ -47,12 +71,10 @@ class BoxedQueries:
         self._store = store
         self.registered: dict[str, Boxed] = {}
         """By name."""
-        self.running: dict[str, Boxed] = {}
-        """Those whose boxes there are."""
-        self.failed: dict[str, str] = json.loads(store.manifest.meta(FAILED) or "{}")
-        """Those of the running ones that do nothing more, and why."""
+        self._failed: dict[str, str] = json.loads(store.manifest.meta(FAILED) or "{}")
         self._known: list[Boxed] = []
         """All that run, or are to."""
+        self.running = Running({}, {})
 
     def add(self, query: Boxed) -> None:
         self._known.append(query)
@@ -63,54 +85,37 @@ class BoxedQueries:
         """Let a query be there up to a moment."""
         self.registered.pop(name).until = moment
 
-    def at(self, moment: int) -> dict[str, Boxed]:
+    def restore(self, moment: int) -> None:
+        """After a restart, let those run whose boxes there were from a moment on."""
+        self.running = Running(self._at(moment), self._failed)
+        self._known = [query for query in self._known if query.until > moment]
+
+    def at(self, moment: int) -> Running:
         """Those whose boxes there are to be from a moment on."""
-        return {q.name: q for q in self._known if q.since <= moment < q.until}
+        queries, now = self._at(moment), self.running
+        stays = [name for name, query in queries.items() if now.queries.get(name) is query]
+        return Running(queries, {n: now.failed[n] for n in stays if n in now.failed})
+
+    def _at(self, moment: int) -> dict[str, Boxed]:
+        return {query.name: query for query in self._known if query.since <= moment < query.until}
 
     def run(self, moment: int) -> None:
-        """Let those boxes be there that are to be from a moment on; all before it is done."""
-        self.failed = self._left(moment)
-        self.restore(moment)
-
-    def restore(self, moment: int) -> None:
-        """The same after a restart."""
+        """Let those run; all before the moment is done."""
         self.running = self.at(moment)
         self._known = [query for query in self._known if query.until > moment]
 
     def noted(self, moment: int) -> dict[str, str]:
         """What to remember of that: whose boxes are no more, and which of the others failed."""
         gone = [query.name for query in self._known if query.until <= moment]
-        return {UNBOXED: json.dumps(gone), FAILED: json.dumps(self._left(moment))}
-
-    def _left(self, moment: int) -> dict[str, str]:
-        """Those that failed and are still to run."""
-        at = self.at(moment)
-        stays = {name for name, query in self.running.items() if at.get(name) is query}
-        return {name: why for name, why in self.failed.items() if name in stays}
-
-    # ── boxes ──
-
-    def owner(self, box: str) -> str:
-        """The query that a box, or an arc of it, is of; empty if it is the network's."""
-        name = box.partition("#")[0]
-        return name if name in self.running else ""
-
-    def began(self, box: str) -> int:
-        """The moment from which a box is there: one of a query, since that was registered."""
-        owner = self.owner(box)
-        return self.running[owner].since if owner else 0
-
-    def queries(self, moment: int | None = None) -> dict[str, Query]:
-        """The texts of those that run, or are to from a moment on."""
-        held = self.running if moment is None else self.at(moment)
-        return {name: boxed.query for name, boxed in held.items()}
+        return {UNBOXED: json.dumps(gone), FAILED: json.dumps(self.at(moment).failed)}
 
     def fail(self, culprits: Mapping[str, str]) -> None:
         """Let queries do nothing more, and remember why; what they have given stays."""
-        self.failed = {**self.failed, **culprits}
-        self._store.commit(Change(meta={FAILED: json.dumps(self.failed)}))
+        failed = {**self.running.failed, **culprits}
+        self._store.commit(Change(meta={FAILED: json.dumps(failed)}))
+        self.running = replace(self.running, failed=failed)
 
     def why_stopped(self, name: str) -> str | None:
         """Why a registered query does nothing more, if so."""
-        runs = self.running.get(name) is self.registered.get(name)
-        return self.failed.get(name) if runs else None
+        runs = self.running.queries.get(name) is self.registered.get(name)
+        return self.running.failed.get(name) if runs else None

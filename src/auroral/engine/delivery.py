@@ -128,7 +128,10 @@ class Outputs:
 
     def compact(self) -> None:
         """Merge small segments of outputs that nobody has read; drop what nobody can read."""
-        for arc in [*self._whole, *(query.arc for query in self._queries.boxed.running.values())]:
+        for arc in [
+            *self._whole,
+            *(query.arc for query in self._queries.boxed.running.queries.values()),
+        ]:
             if len(self._store.segments(arc)) > _MOST_WAITING:
                 self._store.compact(arc)
         there = self._queries.logs()
@@ -146,7 +149,7 @@ class Outputs:
                 found = self.readers.by_all_members(reader.removeprefix(OUTPUT))
                 if found is not None and found[1] > self._store.head(log, consumer(found[0])):
                     further[log, consumer(found[0])] = found[1]
-        query = self._queries.boxed.owner(log)
+        query = self._queries.boxed.running.owner(log)
         others = self.readers.outputs_of(query) if query and query not in self._known else ()
         if others:  # it is not read by itself
             further[log, consumer(query)] = min(self._store.head(log, consumer(o)) for o in others)

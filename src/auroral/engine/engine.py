@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from auroral.engine import wiring
 from auroral.engine.changing import Changing
 from auroral.engine.dead import DeadLetters
+from auroral.engine.design import Basis, Settings
 from auroral.engine.files import require_own_files
 from auroral.engine.ingest import Ingest
 from auroral.engine.loop import ALL_SOURCES, Loop
@@ -26,7 +27,7 @@ from auroral.engine.registering import Registrar
 from auroral.engine.statistics import describe_entity, entities, statistics
 from auroral.engine.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.tables import require_tables
-from auroral.engine.works import Basis, Settings, build, checked_network
+from auroral.engine.works import build, first
 from auroral.errors import AuroralError, UsageError
 from auroral.io.open import as_sink
 from auroral.io.sinks.sink import Delivery, Sink
@@ -143,7 +144,8 @@ class Engine:
         self._queries = Queries(store, self.network, registrar)
         self._queries.restore()
         basis = Basis(settings, store, self._queries, self._dead)
-        checked = checked_network(basis)
+        design = first(basis)
+        checked = design.checked
         with_clock = ProgressPlane(checked).uses_clock
         arrival = self._clock == "arrival"
         self._ingest = Ingest(
@@ -155,7 +157,7 @@ class Engine:
             arrival=arrival,
             after=self._queries.changed,
         )
-        works = build(basis, checked, ended=self._ingest.ended)
+        works = build(basis, design, ended=self._ingest.ended)
         sources = [*self._sources, *wiring.declared_sources(self.network, self._sources)]
         self._endless = not all(source.finite for source in sources)
         self._loop = Loop(

@@ -7,10 +7,22 @@ import threading
 import time
 from collections.abc import Iterator
 
+from auroral.engine.design import Design
+from auroral.engine.drafting import Drafting
 from auroral.engine.ingest import Ingest
-from auroral.engine.works import Works, due, moved_on, without_failed
+from auroral.engine.stepper import Limits
+from auroral.engine.works import (
+    Works,
+    due,
+    hold_for_next,
+    is_done,
+    moved_on,
+    next_design,
+    without_failed,
+)
 from auroral.errors import AuroralError, RunError, UsageError
 from auroral.io.interleave import Interleaver
+from auroral.scheduling.superboxes import Superbox
 
 ALL_SOURCES = "all sources"
 """The name under which the manifest keeps how far the sources were read."""
@@ -51,6 +63,8 @@ class Loop:
         self._warm = threading.Event()
         self._threads: list[threading.Thread] = []
         self._worker: int | None = None
+        self._drafting: Drafting | None = None
+        """Of the boxes that come next, if there are any."""
         self.busy = threading.RLock()
         """Held during a round: whoever holds it sees no step under way."""
         self.failure: AuroralError | None = None
@@ -71,6 +85,8 @@ class Loop:
         self.wake()
         for thread in self._threads:
             thread.join()
+        if self._drafting is not None:
+            self._drafting.wait()
         if self._sources:
             self._sources.close()
 
@@ -111,7 +127,7 @@ class Loop:
                 return False
             moment = self._ingest.next_moment
         works, others = self.works, due(self.works)
-        done = works.stepper.done_before() >= moment and works.stepper.settled
+        done = works.stepper.done_before() >= moment and works.stepper.is_settled()
         return done and (others is None or others > moment) and works.sinks.delivered
 
     def work(self, until: int | None = None) -> bool:
@@ -130,7 +146,7 @@ class Loop:
         with self.busy, self._working():
             fed = not self._background and until is None and self._pull()
             complete = self._ingest.seal()
-            worked = self._step(min(m for m in (complete, until, due(self.works)) if m is not None))
+            worked = self._step(complete if until is None else min(complete, until))
             worked = self._move_on() or worked
             delivered = self.works.sinks.deliver()
             if worked:
@@ -142,8 +158,9 @@ class Loop:
         return bool(fed or worked or delivered)
 
     def _step(self, complete: int) -> bool:
+        limits = self._limits()  # who looks after that: what comes next is the same from now on
         try:
-            return self.works.stepper.step(complete)
+            return self.works.stepper.step(complete, limits)
         except RunError as error:
             self.works = without_failed(self.works, error)
             return True
@@ -157,11 +174,39 @@ class Loop:
             finally:
                 self.busy.release()
 
+    def _limits(self) -> Limits:
+        """How far superboxes may go before others come; those that stay need not wait."""
+        moment = due(self.works)
+        if moment is None:
+            return Limits()
+        if not self._threads:
+            return Limits(moment)
+        if self._drafting is None or not self._drafting.fits(self.works):
+            hold_for_next(self.works)
+            self._drafting = Drafting(self.works, self.wake)
+        following = self._drafting.design
+        staying = following.same if following is not None else frozenset[Superbox]()
+        return Limits(moment, staying, self.works.basis.queries.versions.after_that)
+
     def _move_on(self) -> bool:
         """Go on with the boxes that come next, if all before them is done."""
-        works = moved_on(self.works)
-        self.works = works or self.works
-        return works is not None
+        following = self._following()
+        works = moved_on(self.works, following) if following is not None else None
+        if works is None:
+            return False
+        self.works, self._drafting = works, None
+        return True
+
+    def _following(self) -> Design | None:
+        """The network that comes next, if it may."""
+        if not self._threads:
+            return next_design(self.works) if is_done(self.works) else None
+        drafting = self._drafting
+        if drafting is None or not drafting.ready or not drafting.fits(self.works):
+            return None
+        if drafting.error is not None:
+            raise drafting.error
+        return drafting.design
 
     @contextlib.contextmanager
     def _working(self) -> Iterator[None]:
@@ -192,7 +237,9 @@ class Loop:
         with self.busy:
             while not self.reached(moment):
                 if not self.work(moment):
-                    break
+                    if self._drafting is None or self._drafting.ready:
+                        break
+                    self._drafting.wait()
 
     @contextlib.contextmanager
     def failing(self) -> Iterator[None]:
@@ -221,10 +268,21 @@ class Loop:
         while not self._stopping.is_set():
             if not self.work():
                 with self._changed:
-                    behind = self.works.stepper.done_before() < self._ingest.complete
-                    behind = behind or not self.works.stepper.settled or due(self.works) is not None
-                    if not behind and not self._ingest.ready and not self._stopping.is_set():
-                        self._changed.wait(_HEARTBEAT_S if self._heartbeats else _IDLE_S)
+                    if not self._is_behind() and not self._stopping.is_set():
+                        drafting = self._drafting is not None
+                        self._changed.wait(_POLL_S if drafting else self._idle_s)
+
+    def _is_behind(self) -> bool:
+        """Whether something can be done that was not when it was tried."""
+        stepper, drafting = self.works.stepper, self._drafting
+        if drafting is not None and not drafting.ready:
+            return self._ingest.ready
+        behind = stepper.done_before() < self._ingest.complete or not stepper.is_settled()
+        return behind or due(self.works) is not None or self._ingest.ready
+
+    @property
+    def _idle_s(self) -> float:
+        return _HEARTBEAT_S if self._heartbeats else _IDLE_S
 
     def _feed(self) -> None:
         # A live source must not run ahead while Spark's first job loads half the JVM.

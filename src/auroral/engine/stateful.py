@@ -115,9 +115,18 @@ class StatefulBox:
     def _buckets(self) -> range:
         return range(self._runner.buckets)
 
+    @property
+    def reads_logs(self) -> bool:
+        """Whether its tasks read the files of a train, which Spark need not know then."""
+        return self._runner.reads
+
     def go_on(self, plane: ProgressPlane) -> None:
         """Be a part of another network, with the same boxes before it."""
         self._plane = plane
+
+    def discard(self) -> None:
+        """It is no more."""
+        self._runner.discard()
 
     def warm_up(self) -> None:
         self._runner.warm_up()

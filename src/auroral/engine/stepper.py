@@ -7,11 +7,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from auroral.eddy.entry import NEVER
 from auroral.engine.dead import DeadLetters
 from auroral.engine.plane import CLOCK, ProgressPlane
 from auroral.engine.stateful import StatefulBox
@@ -29,6 +29,20 @@ from auroral.storage.segment import verify
 _RECENT = 1_000
 PLANE = "progress@"
 """The name of the progress plane among the consumers of logs."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Up to which moments superboxes may work, as there are other boxes from then on."""
+
+    due: int = NEVER
+    staying: Collection[Superbox] = ()
+    """Those that stay, and may go on,"""
+    later: int = NEVER
+    """up to when there are still others."""
+
+    def of(self, superbox: Superbox, complete: int) -> int:
+        return min(complete, self.later if superbox in self.staying else self.due)
 
 
 class Stepper:
@@ -64,6 +78,7 @@ class Stepper:
         self._folded: int = store.manifest.progress().get(PLANE, 0)
         self.durations_s: deque[float] = deque(maxlen=_RECENT)
         self.steps = 0
+        self._limits = Limits()
         self._running: Train | None = None
         """Of the step under way, or the one that failed."""
         # Recorded and not committed: run again on the same moments, after a crash or a failure.
@@ -85,13 +100,14 @@ class Stepper:
                 else:
                     self._runner.warm_up(superbox)
 
-    def step(self, complete: int) -> bool:
+    def step(self, complete: int, limits: Limits | None = None) -> bool:
         """Run one step of every superbox that has something to do; False if none had."""
+        self._limits = limits or Limits()
         self._fold(complete)
         ran = False
         for superbox in self._superboxes:
             step, upto = self._unfinished.get(superbox.name, (None, None))
-            train = self._next(superbox, complete, upto)
+            train = self._next(superbox, self._limits.of(superbox, complete), upto)
             if train is None:
                 continue
             ran = True
@@ -128,7 +144,7 @@ class Stepper:
 
     def _attempt(self, train: Train) -> None:
         """Run a train and forget what came of it."""
-        files = train_files(self._store, train, self._cuts)
+        files = self._files(train)
         if train.superbox.stateful:
             self._stateful[train.superbox.stateful].step(train, files)
         elif train.superbox.boxes:
@@ -153,10 +169,10 @@ class Stepper:
         """The eddy that writes a log of results."""
         return next((box.superbox for box in self._stateful.values() if box.writes(log)), None)
 
-    @property
-    def settled(self) -> bool:
-        """Whether no box still holds back what it has to emit."""
-        return all(box.pending is None for box in self._stateful.values())
+    def is_settled(self, staying: Collection[Superbox] = ()) -> bool:
+        """Whether no box still holds back what it has to emit; some may."""
+        going = [box for box in self._stateful.values() if box.superbox not in staying]
+        return all(box.pending is None for box in going)
 
     def _head(self, superbox: Superbox) -> int:
         heads = [self._store.head(source, superbox.name) for source in superbox.sources]
@@ -176,14 +192,14 @@ class Stepper:
 
     def _run(self, train: Train, step: int) -> None:
         superbox = train.superbox
-        files = train_files(self._store, train, self._cuts)
+        files = self._files(train)
         if superbox.stateful:
             change, letters = self._kernel(self._stateful[superbox.stateful], train, files)
         else:
             change, letters = self._plain(train, files)
         self._store.fault("computed")
         others = [self._head(box) for box in self._superboxes if box is not superbox]
-        done = min([train.last, *others])
+        done = min([train.last, *others, self._limits.due])  # boxes to come need marks from there
         change.heads = {(source, superbox.name): train.last for source in superbox.sources}
         change.heads |= {(log, PLANE): done for log in self._plane.logs()}
         change.progress = {**change.progress, **self._plane.saved(done), PLANE: done}
@@ -195,6 +211,11 @@ class Stepper:
         self._plane.forget_before(done)
         for path in self._cuts.iterdir():
             path.unlink()
+
+    def _files(self, train: Train) -> dict[str, list[TrainFile]]:
+        box = self._stateful.get(train.superbox.stateful or "")
+        planned = box is None or not box.reads_logs
+        return train_files(self._store, train, self._cuts, planned=planned)
 
     def _kernel(
         self, box: StatefulBox, train: Train, files: Mapping[str, Sequence[TrainFile]]
@@ -294,13 +315,3 @@ def _counts(result: StepResult, written: Sequence[Segment]) -> dict[tuple[str, s
 
 def _letters(result: StepResult) -> list[DeadLetter]:
     return [DeadLetter(box, "python function", None, why, row) for box, why, row in result.failed]
-
-
-def slots_directory(store: Store, kept: Collection[str]) -> Path:
-    """Where compiled plans have their slots, by box; those of other boxes go."""
-    path = store.directory / "slots"
-    path.mkdir(exist_ok=True)
-    for held in path.iterdir():
-        if held.name not in kept:
-            shutil.rmtree(held, ignore_errors=True)
-    return path

@@ -16,6 +16,8 @@ from auroral.storage import Segment, Store
 from auroral.storage.segment import MAX_FILE_BYTES, encode, verify, write_file
 
 _MOST_FILES = 8
+_SMALL_BYTES = 1 << 20
+"""So much is put together into one file where each number of files needs a plan of its own."""
 
 
 @dataclass(frozen=True)
@@ -49,21 +51,33 @@ def next_train(
     return Train(superbox, head, last, chosen)
 
 
-def train_files(store: Store, train: Train, directory: Path) -> dict[str, list[TrainFile]]:
-    """The files of a train: whole segments as they are, others cut or put together."""
+def train_files(
+    store: Store, train: Train, directory: Path, *, planned: bool = True
+) -> dict[str, list[TrainFile]]:
+    """The files of a train: whole segments as they are, others cut or put together.
+
+    If Spark plans for them, not for the tasks that read any, few tuples come in one file.
+    """
     return {
-        source: _source_files(store, source, segments, train, directory)
+        source: _source_files(store, source, segments, train, directory, planned=planned)
         for source, segments in train.segments.items()
     }
 
 
 def _source_files(
-    store: Store, source: str, segments: Sequence[Segment], train: Train, directory: Path
+    store: Store,
+    source: str,
+    segments: Sequence[Segment],
+    train: Train,
+    directory: Path,
+    *,
+    planned: bool,
 ) -> list[TrainFile]:
     files: list[TrainFile] = []
     small: list[pa.Table] = []
     held = [segment for segment in segments if segment.file]
-    gather = len(held) > _MOST_FILES
+    few = planned and len(held) > 1 and sum(segment.bytes for segment in held) <= _SMALL_BYTES
+    gather = few or len(held) > _MOST_FILES
     for segment in held:
         whole = train.first <= segment.first and segment.last < train.last
         path = store.path_of(segment)

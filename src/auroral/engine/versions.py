@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 import pyarrow as pa
 
 from auroral.eddy.book import Book
-from auroral.eddy.entry import Entry, log_of
+from auroral.eddy.entry import NEVER, Entry, log_of
 from auroral.eddy.routes.routing import Operator
 from auroral.eddy.version import Version
 from auroral.storage import Change, Store
@@ -123,6 +123,18 @@ class Versions:
         """The moment from which on there are to be other eddies, or other boxes."""
         coming = self._coming  # without the lock: who forms trains does not wait for who reads
         return coming[0][0] if coming else None
+
+    @property
+    def after_that(self) -> int:
+        """The moment from which on there are still others; never, if there are none."""
+        coming = self._coming
+        return coming[1][0] if len(coming) > 1 else NEVER
+
+    @property
+    def next_flows(self) -> Flows:
+        """The arcs of each eddy that is to come next, or is there if none is to come."""
+        coming = self._coming
+        return coming[0][1] if coming else self.flows
 
     @property
     def starts(self) -> list[int]:

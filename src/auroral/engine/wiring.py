@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from auroral.boxes.eddy import Eddy
-from auroral.engine.boxed import UNBOXED
+from auroral.engine.boxed import UNBOXED, Running
 from auroral.engine.queries import Queries
 from auroral.engine.readers import ALL, OUTPUT, consumer
 from auroral.engine.rests import REST
@@ -25,6 +25,9 @@ from auroral.network.types import Schema
 from auroral.scheduling.superboxes import Superbox, superboxes
 from auroral.spark.lowering import not_executable
 from auroral.storage import HELD, Change, Store
+
+NEXT = "next@"
+"""The name of boxes that are to come among the consumers of logs."""
 
 
 def require_executable(network: Network) -> None:
@@ -53,7 +56,7 @@ def lasting(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
 
 
 def all_superboxes(
-    checked: CheckedNetwork, outputs: Mapping[str, str], queries: Queries
+    checked: CheckedNetwork, outputs: Mapping[str, str], boxed: Running
 ) -> tuple[Superbox, ...]:
     """Fused boxes, and one empty superbox per stream that feeds none: its log moves on too.
 
@@ -62,7 +65,6 @@ def all_superboxes(
     """
     eddies = [name for name, box in checked.network.boxes.items() if isinstance(box, Eddy)]
     fused = superboxes(checked, [*outputs.values(), *eddies])
-    boxed = queries.boxed
     left = {box for box in checked.network.boxes if boxed.owner(box) not in boxed.failed}
     fused = tuple(superbox.having(left) for superbox in fused)
     read = {source for superbox in fused for source in superbox.sources}
@@ -103,7 +105,21 @@ def register_consumers(
 
 def _is_box(reader: str) -> bool:
     """Whether a consumer is a superbox, not an output or another reader of results."""
-    return not reader.startswith((OUTPUT, REST)) and reader not in (ALL, HELD, PLANE)
+    return not reader.startswith((OUTPUT, REST)) and reader not in (ALL, HELD, PLANE, NEXT)
+
+
+def hold(store: Store, logs: Iterable[str], moment: int) -> None:
+    """Keep for boxes that are to come what comes from their moment on, though others pass it."""
+    heads = {(log, NEXT): moment for log in logs if not store.has_cursor(log, NEXT)}
+    if heads:
+        store.commit(Change(heads=heads))
+
+
+def let_go(store: Store) -> None:
+    """The boxes that were to come are there."""
+    held = store.readers(NEXT)
+    if held:
+        store.forget([], held)
 
 
 def _is_before(one: str, other: str) -> bool:

@@ -2,63 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from pyspark.sql import SparkSession
-
-from auroral.engine.assembly import running, stateful_boxes
-from auroral.engine.dead import DeadLetters
+from auroral.engine.assembly import stateful_boxes
+from auroral.engine.boxed import Running
 from auroral.engine.delivery import Outputs
+from auroral.engine.design import Basis, Design, design, empty_slots
 from auroral.engine.plane import ProgressPlane
-from auroral.engine.queries import Queries
 from auroral.engine.sinks import Sinks
 from auroral.engine.stateful import StatefulBox
-from auroral.engine.stepper import Stepper, slots_directory
+from auroral.engine.stepper import Stepper
+from auroral.engine.versions import Flows
 from auroral.engine.wiring import (
-    all_superboxes,
     forget_boxes,
     forget_eddies,
-    output_arcs,
+    hold,
+    let_go,
     register_consumers,
 )
 from auroral.errors import RunError
-from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
-from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox
-from auroral.spark.runner import Runner
 from auroral.storage import Change, Store
-
-_PLAIN = "plain@"
-"""Where boxes that remember nothing have their slots."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What an engine was given and never changes."""
-
-    network: Network
-    session: SparkSession
-    resolver: Resolver
-    tables: Mapping[str, Any]
-    bound: Iterable[str]
-    """Outputs that have a sink."""
-    train: int
-    driver_bytes: int
-    reuse_plans: bool | None
-    now_us: Callable[[], int]
-
-
-@dataclass(frozen=True)
-class Basis:
-    """What a running network is made from, whatever boxes there are."""
-
-    settings: Settings
-    store: Store
-    queries: Queries
-    dead: DeadLetters
 
 
 @dataclass(frozen=True)
@@ -66,70 +32,61 @@ class Works:
     """A running network: its boxes, their progress, their steps, their outputs."""
 
     basis: Basis
-    checked: CheckedNetwork
+    design: Design
     plane: ProgressPlane
-    superboxes: tuple[Superbox, ...]
-    runner: Runner
     stateful: Mapping[str, StatefulBox]
     stepper: Stepper
     sinks: Sinks
+
+    @property
+    def checked(self) -> CheckedNetwork:
+        return self.design.checked
+
+    @property
+    def superboxes(self) -> tuple[Superbox, ...]:
+        return self.design.superboxes
 
     @property
     def outputs(self) -> Outputs:
         return self.sinks.outputs
 
 
-def checked_network(basis: Basis) -> CheckedNetwork:
-    """The boxes that run, those of queries and eddies too."""
-    settings, queries = basis.settings, basis.queries
-    boxed, flows = queries.boxed.queries(), queries.versions.flows
-    boxes = running(settings.network, settings.resolver, boxed, flows)
-    return boxes.check(settings.resolver)
+def first(basis: Basis) -> Design:
+    """The network as it was when an earlier run ended, or as it is without queries."""
+    empty_slots(basis.store)
+    if basis.queries.versions.coming is None:
+        let_go(basis.store)  # a crash may have kept it from that
+    return design(basis, basis.queries.boxed.running, basis.queries.versions.flows)
 
 
-def build(
-    basis: Basis, checked: CheckedNetwork, *, ended: int | None, before: Works | None = None
-) -> Works:
+def build(basis: Basis, design: Design, *, ended: int | None, before: Works | None = None) -> Works:
     """Put a network together; boxes that are new begin where boxes changed last.
 
     What was compiled for the network before, and learnt, is kept.
     """
     settings, store, queries = basis.settings, basis.store, basis.queries
+    checked, superboxes, arcs = design.checked, design.superboxes, design.arcs
     forget_boxes(store, queries)
     forget_eddies(store, queries)
-    arcs = output_arcs(checked, settings.bound)
-    superboxes = all_superboxes(checked, arcs, queries)
     boxes = {box for superbox in superboxes for box in superbox.boxes}
     plane = ProgressPlane(checked, store.manifest.progress(), boxes)
-    store.progressing = {arc: list(marks) for arc, marks in plane.arcs().items()}
-    begin = lambda box: max(queries.versions.settled, queries.boxed.began(box))  # noqa: E731
+    store.progressing = design.progressing
+    begin = lambda box: max(queries.versions.settled, design.boxed.began(box))  # noqa: E731
     register_consumers(store, superboxes, arcs, plane.logs(), begin)
     _forget_steps(store, superboxes)
     if ended is not None:
         plane.end(ended)
-    same, kept = _kept(before, superboxes, queries)
-    slots = slots_directory(store, [_PLAIN, *kept] if before else ())
+    kept = {s.stateful: before.stateful[s.stateful] for s in design.same if before and s.stateful}
     if before is not None:
-        runner = before.runner
-        runner.go_on(checked, same)
-    else:
-        runner = Runner(settings.session, checked, slots / _PLAIN, reuse_plans=settings.reuse_plans)
+        design.runner.take_over(before.design.runner, design.same)
+    tables = settings.tables
     stateful = stateful_boxes(
-        settings.session,
-        checked,
-        store,
-        plane,
-        superboxes,
-        slots,
-        kept,
-        tables=settings.tables,
-        queries=queries,
-        reuse_plans=settings.reuse_plans,
+        checked, store, plane, superboxes, design.stateful, kept, tables=tables, queries=queries
     )
     stepper = Stepper(
         checked,
         store,
-        runner,
+        design.runner,
         basis.dead,
         plane,
         superboxes,
@@ -137,74 +94,84 @@ def build(
         train=settings.train,
         driver_bytes=settings.driver_bytes,
     )
-    sources = {output: queries.boxed.owner(arc) or arc for output, arc in arcs.items()}
+    sources = {output: design.boxed.owner(arc) or arc for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in settings.network.outputs.items() if n not in arcs}
 
     def outputs(sinks: Sinks) -> Outputs:
-        return Outputs(
-            checked,
-            store,
-            sources,
-            settings.now_us,
-            stepper,
-            queries,
-            sinks.open,
-            sinks.known,
-        )
+        now_us, known = settings.now_us, sinks.known
+        return Outputs(checked, store, sources, now_us, stepper, queries, sinks.open, known)
 
     sinks = Sinks(store, queries, outputs) if before is None else before.sinks
     if before is not None:
         sinks.outputs = outputs(sinks)
         sinks.outputs.lag_s = before.outputs.lag_s
         stepper.take_over(before.stepper)
-    return Works(basis, checked, plane, superboxes, runner, stateful, stepper, sinks)
-
-
-def _kept(
-    before: Works | None, superboxes: Sequence[Superbox], queries: Queries
-) -> tuple[set[Superbox], dict[str, StatefulBox]]:
-    """The superboxes that stay as they were, and what runs them.
-
-    The boxes of queries may be others under the same names.
-    """
-    if before is None:
-        return set(), {}
-    own = {s for s in superboxes if not any(map(queries.boxed.owner, s.boxes))}
-    same = own.intersection(before.superboxes)
-    return same, {s.stateful: before.stateful[s.stateful] for s in same if s.stateful}
+        for name, box in before.stateful.items():
+            if name not in kept:
+                box.discard()
+    return Works(basis, design, plane, stateful, stepper, sinks)
 
 
 def due(works: Works) -> int | None:
-    """The moment before which all has to be done, as there are other boxes from then on."""
+    """The moment from which on there are other boxes."""
     return works.basis.queries.versions.coming
 
 
-def moved_on(before: Works) -> Works | None:
-    """The network with the boxes that come next; None if there are none, or not yet."""
-    moment, stepper = due(before), before.stepper
-    if moment is None or stepper.done_before() < moment or not stepper.settled:
-        return None
+def next_design(works: Works) -> Design:
+    """The network with the boxes that come next."""
+    return design(works.basis, *_next(works), works.design)
+
+
+def is_next(works: Works, following: Design) -> bool:
+    """Whether it is still the one that comes next."""
+    return (following.boxed, following.flows) == _next(works)
+
+
+def _next(works: Works) -> tuple[Running, Flows]:
+    queries = works.basis.queries
+    with queries.lock:
+        moment = due(works)
+        boxed = queries.boxed.running if moment is None else queries.boxed.at(moment)
+        return boxed, queries.versions.next_flows
+
+
+def hold_for_next(works: Works) -> None:
+    """Keep what boxes that are to come will need, so that others need not wait for them."""
+    moment = due(works)
+    if moment is not None:
+        arcs = [arc for superbox in works.superboxes for arc in superbox.terminals]
+        hold(works.basis.store, [*works.checked.network.streams, *arcs], moment)
+
+
+def is_done(works: Works, following: Design | None = None) -> bool:
+    """Whether there are boxes to come, and all before them is done."""
+    moment, stepper = due(works), works.stepper
+    staying = following.same if following else works.superboxes
+    return moment is not None and stepper.done_before() >= moment and stepper.is_settled(staying)
+
+
+def moved_on(before: Works, following: Design) -> Works | None:
+    """The network with the boxes that come next; None if it is too early, or these are others."""
     queries = before.basis.queries
-    queries.come()
-    queries.versions.forget_before(moment)
-    return rebuild(before)
+    with queries.lock:
+        if not is_done(before, following) or not is_next(before, following):
+            return None
+        queries.versions.forget_before(queries.come())
+    works = build(before.basis, following, ended=before.plane.ended, before=before)
+    let_go(before.basis.store)
+    return works
 
 
 def without_failed(before: Works, error: RunError) -> Works:
     """The same network without the queries whose boxes failed; an error if none did by itself."""
     boxed = before.basis.queries.boxed
-    culprits = before.stepper.culprits(boxed.owner) if error.code == "SPARK_FAILED" else {}
+    owner = before.design.boxed.owner
+    culprits = before.stepper.culprits(owner) if error.code == "SPARK_FAILED" else {}
     if not culprits:
         raise error
     boxed.fail(culprits)
-    return rebuild(before)
-
-
-def rebuild(before: Works) -> Works:
-    """Put a network together whose boxes have changed."""
-    return build(
-        before.basis, checked_network(before.basis), ended=before.plane.ended, before=before
-    )
+    reduced = design(before.basis, boxed.running, before.design.flows, before.design)
+    return build(before.basis, reduced, ended=before.plane.ended, before=before)
 
 
 def _forget_steps(store: Store, superboxes: Sequence[Superbox]) -> None:

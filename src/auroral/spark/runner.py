@@ -81,11 +81,13 @@ class Runner:
                 self._write(compiled.plan, rows, superbox, result)
         return result
 
-    def go_on(self, checked: CheckedNetwork, kept: Collection[Superbox]) -> None:
-        """Run another network, in which some superboxes are what they were."""
-        self.checked = checked
-        for key in [key for key in self._plans if key[0] not in kept]:
-            self._drop(key)
+    def take_over(self, before: Runner, kept: Collection[Superbox]) -> None:
+        """Go on with what was compiled for superboxes that stay as they were."""
+        for key in list(before._plans):
+            if key[0] in kept:
+                self._plans.setdefault(key, before._plans.pop(key))
+            else:
+                before._drop(key)
 
     def warm_up(self, superbox: Superbox) -> None:
         """Compile a superbox and run it over nothing, so that the first train need not wait."""

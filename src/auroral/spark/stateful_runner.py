@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,7 +68,7 @@ class StatefulRunner:
         self._layout: Layout = layout_of(
             self.physical, checked, superbox, progressing, self.buckets
         )
-        self._reads = reads_logs(self.physical, superbox)
+        self.reads = reads_logs(self.physical, superbox)
         self._job = directory / "job"
         self._plans: dict[tuple[Any, ...], _Compiled] = {}
 
@@ -81,7 +82,7 @@ class StatefulRunner:
     def _run_on(
         self, train: Mapping[str, Sequence[TrainFile]], job: Job
     ) -> tuple[list[dict[str, Any]], pa.Table | None]:
-        if not self._reads:
+        if not self.reads:
             return self._run(self._compiled(train), train, job)
         assert self.superbox.stateful is not None
         arcs = self._checked.network.boxes[self.superbox.stateful].sources()
@@ -96,9 +97,14 @@ class StatefulRunner:
         """Compile, start the workers, all at once, and let them import what they need."""
         if self._reuse:
             with told(self.superbox.name):
-                if self._reads:
+                if self.reads:
                     self._run(self._reading(self.buckets), {}, None)
                 self._run(self._smallest(), {}, None)
+
+    def discard(self) -> None:
+        """Forget what was compiled."""
+        self._plans.clear()
+        shutil.rmtree(self._directory, ignore_errors=True)
 
     def explain(self) -> str:
         """Spark's plan for a small train."""
@@ -106,7 +112,7 @@ class StatefulRunner:
         return str(plan.data._jdf.queryExecution().executedPlan().toString())
 
     def _smallest(self) -> _Compiled:
-        return self._reading(1) if self._reads else self._compiled({})
+        return self._reading(1) if self.reads else self._compiled({})
 
     def _run(
         self, compiled: _Compiled, train: Mapping[str, Sequence[TrainFile]], job: Job | None

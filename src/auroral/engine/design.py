@@ -1,0 +1,133 @@
+"""The network of boxes that runs, or is to run: what is decided and compiled before it does."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from auroral.engine.assembly import running, stateful_runner
+from auroral.engine.boxed import Running
+from auroral.engine.dead import DeadLetters
+from auroral.engine.plane import ProgressPlane
+from auroral.engine.queries import Queries
+from auroral.engine.versions import Flows
+from auroral.engine.wiring import all_superboxes, output_arcs
+from auroral.network.box import Resolver
+from auroral.network.check import CheckedNetwork
+from auroral.network.network import Network
+from auroral.scheduling.superboxes import Superbox
+from auroral.spark.runner import Runner
+from auroral.spark.stateful_runner import StatefulRunner
+from auroral.storage import Store
+
+_NUMBERS = count()
+"""Slots of compiled plans are in directories with different numbers."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an engine was given and never changes."""
+
+    network: Network
+    session: SparkSession
+    resolver: Resolver
+    tables: Mapping[str, Any]
+    bound: Iterable[str]
+    """Outputs that have a sink."""
+    train: int
+    driver_bytes: int
+    reuse_plans: bool | None
+    now_us: Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a running network is made from, whatever boxes there are."""
+
+    settings: Settings
+    store: Store
+    queries: Queries
+    dead: DeadLetters
+
+
+@dataclass(frozen=True)
+class Design:
+    """A network, and what runs those of its superboxes that are not the same as before."""
+
+    boxed: Running
+    flows: Flows
+    checked: CheckedNetwork
+    arcs: Mapping[str, str]
+    """What outputs deliver."""
+    superboxes: tuple[Superbox, ...]
+    same: frozenset[Superbox]
+    """Those that stay as they were."""
+    progressing: Mapping[str, Sequence[str]]
+    runner: Runner
+    stateful: Mapping[str, StatefulRunner]
+
+    def warm_up(self) -> None:
+        """Let Spark compile what is new, while others work.
+
+        What fails here fails again in its step, which finds out whose fault it is.
+        """
+        for superbox in self.superboxes:
+            with suppress(Exception):
+                if superbox not in self.same:
+                    if superbox.stateful:
+                        self.stateful[superbox.stateful].warm_up()
+                    else:
+                        self.runner.warm_up(superbox)
+
+
+def design(basis: Basis, boxed: Running, flows: Flows, before: Design | None = None) -> Design:
+    """The network with the boxes of some queries and some eddies."""
+    settings, store = basis.settings, basis.store
+    queries = {name: query.query for name, query in boxed.queries.items()}
+    checked = running(settings.network, settings.resolver, queries, flows).check(settings.resolver)
+    arcs = output_arcs(checked, settings.bound)
+    superboxes = all_superboxes(checked, arcs, boxed)
+    same = frozenset(s for s in superboxes if before is not None and _is_same(s, boxed, before))
+    plane = ProgressPlane(checked)
+    progressing = {arc: list(marks) for arc, marks in plane.arcs().items()}
+    place = slots(store) / str(next(_NUMBERS))
+    stateful = {
+        superbox.stateful: stateful_runner(
+            settings.session,
+            checked,
+            plane,
+            superbox,
+            place / superbox.stateful,
+            buckets=store.buckets,
+            progressing=progressing,
+            reuse_plans=settings.reuse_plans,
+        )
+        for superbox in superboxes
+        if superbox.stateful and superbox not in same
+    }
+    runner = Runner(settings.session, checked, place / "plain@", reuse_plans=settings.reuse_plans)
+    return Design(boxed, flows, checked, arcs, superboxes, same, progressing, runner, stateful)
+
+
+def slots(store: Store) -> Path:
+    """Where compiled plans have their slots."""
+    return store.directory / "slots"
+
+
+def empty_slots(store: Store) -> None:
+    """Forget what an earlier run has compiled."""
+    shutil.rmtree(slots(store), ignore_errors=True)
+    slots(store).mkdir()
+
+
+def _is_same(superbox: Superbox, boxed: Running, before: Design) -> bool:
+    """Whether a superbox is what it was; a query's boxes may be others under the same names."""
+    there = superbox in before.superboxes
+    return there and all(boxed.is_same(before.boxed, box) for box in superbox.boxes)
