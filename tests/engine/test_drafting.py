@@ -1,0 +1,142 @@
+"""Boxes that are to come are made ready while the others go on."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import auroral as au
+import auroral.engine.drafting
+from auroral.engine.design import Design
+from auroral.engine.works import Works
+from tests.conformance import sparkless
+
+from .market import BOXED, NEWS, all_ticks, batch, numbers
+
+_LONG_S = 30
+SUMS = "SELECT sum(n) AS n FROM ticks [ROWS 1]"
+
+
+class _Slow:
+    """Lets Spark take its time to compile."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch):
+        self.compiling, self.go_on = threading.Event(), threading.Event()
+        monkeypatch.setattr(Design, "warm_up", lambda _design: self._warm_up())
+
+    def _warm_up(self) -> None:
+        self.compiling.set()
+        assert self.go_on.wait(_LONG_S)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> _Slow:
+    sparkless.no_spark(monkeypatch)
+    return _Slow(monkeypatch)
+
+
+def _await(engine: au.Engine, query: str, count: int) -> list[int]:
+    """The results of a query, as soon as there are so many."""
+    found: list[int] = []
+    while len(found) < count:
+        engine.wait(0.05)
+        found += numbers(engine.dequeue(query))
+    return found
+
+
+def test_others_go_on_while_boxes_are_compiled(slow: _Slow) -> None:
+    with sparkless.make_engine(all_ticks(), background=True, train=5) as engine:
+        engine.enqueue("ticks", batch(0, 10))
+        engine.modify(add={"boxed": SUMS})
+        engine.enqueue("ticks", batch(10, 20))
+        assert slow.compiling.wait(_LONG_S)
+        engine.enqueue("ticks", batch(20, 30))
+        assert _await(engine, "all", 30) == list(range(30))
+        assert engine.dequeue("boxed").num_rows == 0
+        slow.go_on.set()
+        engine.drain()
+        assert numbers(engine.dequeue("boxed")) == list(range(10, 30)), "from its moment on"
+        assert engine._store.readers("next@") == []
+
+
+def test_others_go_on_up_to_what_comes_after_that(slow: _Slow) -> None:
+    """A join connects the eddy that goes on with another one."""
+    pairs = "SELECT ticks.n FROM ticks [ROWS 1], news [ROWS 9] WHERE ticks.sym = news.sym"
+    with sparkless.make_engine(all_ticks(), background=True, train=5) as engine:
+        engine.enqueue("ticks", batch(0, 10))
+        engine.modify(add={"boxed": SUMS})
+        engine.enqueue("news", NEWS)
+        assert slow.compiling.wait(_LONG_S)
+        engine.enqueue("ticks", batch(10, 20))
+        engine.modify(add={"pairs": pairs, "late": "SELECT n FROM ticks"})
+        engine.enqueue("ticks", batch(20, 30))
+        assert _await(engine, "all", 20) == list(range(20))
+        slow.go_on.set()
+        engine.drain()
+        assert numbers(engine.dequeue("all")) == list(range(20, 30))
+        assert numbers(engine.dequeue("boxed")) == list(range(10, 30))
+        assert numbers(engine.dequeue("late")) == list(range(20, 30))
+
+
+def test_what_is_drafted_may_be_something_else_in_the_end(slow: _Slow) -> None:
+    with sparkless.make_engine(all_ticks(), background=True, train=5) as engine:
+        engine.enqueue("ticks", batch(0, 10))
+        engine.modify(add={"boxed": BOXED})
+        assert slow.compiling.wait(_LONG_S)
+        engine.modify(add={"more": SUMS}, remove=["boxed"])
+        slow.go_on.set()
+        engine.enqueue("ticks", batch(10, 20))
+        engine.drain()
+        assert numbers(engine.dequeue("more")) == list(range(10, 20))
+        assert engine.list_entities()["queries"] == ["all", "more"]
+
+
+def test_a_crash_while_others_are_ahead_loses_nothing(slow: _Slow, tmp_path: Path) -> None:
+    net = all_ticks()
+    with sparkless.make_engine(net, background=True, train=5, state=tmp_path) as engine:
+        engine.enqueue("ticks", batch(0, 10))
+        engine.modify(add={"boxed": SUMS})
+        engine.enqueue("ticks", batch(10, 20))
+        assert slow.compiling.wait(_LONG_S)
+        assert _await(engine, "all", 20) == list(range(20))
+        slow.go_on.set()
+        engine._loop._stopping.set()  # it ends before it has moved on, or just after
+    with sparkless.make_engine(net, train=5, state=tmp_path) as engine:
+        engine.enqueue("ticks", batch(20, 30))
+        engine.drain()
+        assert numbers(engine.dequeue("boxed")) == list(range(10, 30))
+        assert numbers(engine.dequeue("all")) == list(range(20, 30))
+        assert engine._store.readers("next@") == []
+
+
+def test_a_query_that_fails_meanwhile_is_no_more_in_the_next(slow: _Slow) -> None:
+    """Another network is drafted then: the one before has other boxes."""
+    with sparkless.make_engine(all_ticks(), background=True, train=5) as engine:
+        engine.modify(add={"boxed": SUMS})
+        assert slow.compiling.wait(_LONG_S)
+        slow.go_on.set()
+        engine.drain()
+        with engine._loop.busy:
+            engine.modify(add={"other": SUMS})
+            engine._queries.boxed.fail({"boxed": "divides by nothing"})
+        engine.enqueue("ticks", batch(0, 10))
+        engine.drain()
+        assert engine.stats()["queries"]["boxed"]["stopped"]
+        assert numbers(engine.dequeue("other")) == list(range(10))
+        assert engine.dequeue("boxed").num_rows == 0
+
+
+def test_what_cannot_be_drafted_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparkless.no_spark(monkeypatch)
+
+    def fail(_works: Works) -> Design:
+        raise RuntimeError("no such network")
+
+    with sparkless.make_engine(all_ticks(), background=True) as engine:
+        monkeypatch.setattr(auroral.engine.drafting, "next_design", fail)
+        engine.modify(add={"boxed": BOXED})
+        with pytest.raises(au.RunError, match="INTERNAL: RuntimeError: no such network"):
+            engine.drain()
+        engine._loop.failure = None
