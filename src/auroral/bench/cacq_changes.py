@@ -50,6 +50,7 @@ def changes(report: Report, lab: Lab) -> None:
     section = report.section(CHANGES, "change", "there_are", "calls", "median_ms", "worst_ms")
     _random(report, section, lab)
     _eddies(report, section, lab)
+    _boxes(report, section, lab)
     _family(report, section, lab)
 
 
@@ -138,6 +139,47 @@ def _eddies(report: Report, section: Section, lab: Lab) -> None:
     worst = max(*first, *joins) * 1e3
     report.bar("changes: ms to add queries that need other eddies, worst", worst, most=_MOST_MS)
     name = "changes: such queries that count what comes after them"
+    report.bar(name, right / (2 * times), least=1.0)
+
+
+def _boxes(report: Report, section: Section, lab: Lab) -> None:
+    """Queries that run as boxes, and some whose sinks have not got everything, come and go."""
+    lab.say("queries that come and go, with boxes and with sinks")
+    count, times = lab.rows(_QUERIES), 5
+    (train,) = uniform_trains(1, lab.rows(_TRAIN))
+    net = random_network(random_queries(count))
+    net.stream("T", SCHEMA)
+    where = f"where {FIELDS[0]} > 90"
+    expected = int((train[FIELDS[0]].to_numpy() > 90).sum())
+    added: list[float] = []
+    removed: list[float] = []
+    ended: list[float] = []
+    right = 0
+    with lab.engine(net, train.num_rows) as engine:
+        feed(engine, "S", train)
+        for number in range(times):
+            boxes, sunk = f"boxes{number}", f"sunk{number}"
+            got: list[int] = []
+            engine.modify(add={sunk: f"select index from S {where}"})
+            engine.bind_sink(sunk, lambda delivery: got.append(delivery.table.num_rows))  # noqa: B023
+            engine.enqueue("S", train)
+            text = f"select index from S union T {where}"
+            added.append(_seconds(lambda: engine.modify(add={boxes: text})))  # noqa: B023
+            engine.enqueue("S", train)
+            ended.append(_seconds(lambda: engine.modify(remove=[sunk])))  # noqa: B023
+            engine.enqueue("S", train)
+            engine.drain()
+            right += engine.dequeue(boxes).num_rows == 2 * expected
+            right += sum(got) == 2 * expected
+            engine.enqueue("S", train)
+            removed.append(_seconds(lambda: engine.modify(remove=[boxes])))  # noqa: B023
+    there = f"{count:,}, and {train.num_rows:,} tuples wait"
+    _rows(section, "a query that runs as boxes is added", there, added)
+    _rows(section, "a query that runs as boxes is removed", there, removed)
+    _rows(section, "a query with a sink is removed", there, ended)
+    worst = max(*added, *removed, *ended) * 1e3
+    report.bar("changes: ms to change queries with boxes or sinks, worst", worst, most=_MOST_MS)
+    name = "changes: such queries that give what comes while they are there"
     report.bar(name, right / (2 * times), least=1.0)
 
 
