@@ -54,6 +54,11 @@ class StateError(AuroralError):
     """A state directory cannot be used: another network's, newer, locked, damaged."""
 
 
+def ended() -> UsageError:
+    """Something was asked of an engine while it ended."""
+    return UsageError("NOT_STARTED", "the engine was shut down meanwhile")
+
+
 def known(names: Iterable[str]) -> str:
     """The clause that lists what exists: `there are a, b, c`.
 

@@ -219,10 +219,12 @@ class Maker:
                 remove.append(f"{gone}[{key}]")
             else:
                 remove.append(gone)
-                del self._live[gone]
+                before = self._live.pop(gone)
                 families = [name for name in families if name != gone]
                 if rng.random() < 0.3:
                     (query,) = self._fresh(gone).values()
+                    if query.sql == before.sql:  # who comes back after a crash has to tell them
+                        query = query.model_copy(update={"sql": f"{query.sql} "})
                     self._live[gone] = add[gone] = query
                     return Modify(add, remove)
         if families and rng.random() < 0.4:

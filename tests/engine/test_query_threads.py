@@ -18,7 +18,7 @@ from auroral.io.sinks.sink import Delivery
 from auroral.storage import Store
 from tests.conformance import sparkless
 
-from .market import batch, numbers, ticks
+from .market import all_ticks, batch, numbers
 
 _LONG_S = 60
 
@@ -38,12 +38,6 @@ def _in_thread(call: Callable[[], object]) -> tuple[threading.Thread, list[Excep
     return thread, raised
 
 
-def _network() -> au.Network:
-    net = ticks()
-    net.query("all", "SELECT n FROM ticks")
-    return net
-
-
 def test_who_drains_is_told_when_the_engine_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     sparkless.no_spark(monkeypatch)
     stepping, go_on = threading.Event(), threading.Event()
@@ -54,7 +48,7 @@ def test_who_drains_is_told_when_the_engine_ends(monkeypatch: pytest.MonkeyPatch
         return False
 
     monkeypatch.setattr(Stepper, "step", step)
-    with sparkless.make_engine(_network(), background=True) as engine:
+    with sparkless.make_engine(all_ticks(), background=True) as engine:
         engine.enqueue("ticks", batch(0, 10))
         waiting, raised = _in_thread(engine.drain)
         assert stepping.wait(_LONG_S)
@@ -82,7 +76,7 @@ def test_an_engine_ends_after_the_change_under_way(monkeypatch: pytest.MonkeyPat
         order.append("closed")
         close(self)
 
-    with sparkless.make_engine(_network(), background=True) as engine:
+    with sparkless.make_engine(all_ticks(), background=True) as engine:
         monkeypatch.setattr(Queries, "read", reading)
         monkeypatch.setattr(Store, "close", closing)
         change, raised = _in_thread(lambda: engine.modify(add={"more": "SELECT n FROM ticks"}))
@@ -106,7 +100,7 @@ def test_a_sink_cannot_wait_for_itself(
     """Whoever calls it: the engine, or somebody who removes its query."""
     sparkless.no_spark(monkeypatch)
     told: list[au.AuroralError] = []
-    with sparkless.make_engine(_network(), background=background) as engine:
+    with sparkless.make_engine(all_ticks(), background=background) as engine:
 
         def wait(_delivery: Delivery) -> None:
             try:
@@ -139,7 +133,7 @@ def test_a_sink_is_not_given_to_a_query_that_goes_meanwhile(
 
         def close(self) -> None: ...
 
-    net = _network()
+    net = all_ticks()
     net.query("other", "SELECT n FROM ticks")
     with sparkless.make_engine(net, background=True) as engine:
         binding, refused = _in_thread(lambda: engine.bind_sink("all", Slow()))
@@ -158,7 +152,7 @@ def test_what_comes_when_the_engine_ends_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sparkless.no_spark(monkeypatch)
-    with sparkless.make_engine(_network(), state=tmp_path, background=True) as engine:
+    with sparkless.make_engine(all_ticks(), state=tmp_path, background=True) as engine:
         reading, go_on = threading.Event(), threading.Event()
         lock = engine._changing.lock
 
@@ -196,7 +190,7 @@ def test_others_go_on_while_queries_are_read_and_compiled(
         assert go_on.wait(_LONG_S)
         return done
 
-    with sparkless.make_engine(_network(), background=True) as engine:
+    with sparkless.make_engine(all_ticks(), background=True) as engine:
         engine.enqueue("ticks", batch(0, 10))
         engine.drain()
         monkeypatch.setattr(whose, slow, slowly)

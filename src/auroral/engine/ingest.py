@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from auroral.engine.dead import DeadLetters
 from auroral.engine.plane import CLOCK, group_key
-from auroral.errors import UsageError, closest, known
+from auroral.errors import UsageError, closest, ended, known
 from auroral.io.chunk import Chunk
 from auroral.io.interleave import Part
 from auroral.io.rows import RowReader
@@ -226,7 +226,7 @@ class Ingest:
         """Hold the lock; if something fails, what waited waits again and no moment is spent."""
         with self._lock:
             if self._closed:
-                raise UsageError("NOT_STARTED", "the engine was shut down meanwhile")
+                raise ended()
             waiting = {stream: list(held) for stream, held in self._waiting.items()}
             before = (waiting, list(self._clock), self.next_moment, self._complete)
             try:

@@ -20,7 +20,7 @@ from auroral.engine.works import (
     next_design,
     without_failed,
 )
-from auroral.errors import AuroralError, RunError, UsageError
+from auroral.errors import AuroralError, RunError, UsageError, ended
 from auroral.io.interleave import Interleaver
 from auroral.scheduling.superboxes import Superbox
 
@@ -230,7 +230,7 @@ class Loop:
     def require_going(self) -> None:
         """Refuse what comes when the engine ends; sinks may still do what they have begun."""
         if self._stopping.is_set() and not self.in_round:
-            raise UsageError("NOT_STARTED", "the engine was shut down meanwhile")
+            raise ended()
 
     def settle(self, moment: int) -> None:
         """Process and deliver all before a moment, and nothing after it."""

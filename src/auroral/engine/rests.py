@@ -75,6 +75,9 @@ class Rests:
             made = [Rest(output, view_of(origin), until, origin) for until, origin in saved]
             self._held |= {output: made} if made else {}
         self._saved = {}
+        for output in [output for output in self.ending if output not in self._held]:
+            self.ending.discard(output)  # its sink had everything, and was not closed
+            self._store.commit(Change(sinks={output: self.record(output, closed=True)}))
         readers = {rest.reader for held in self._held.values() for rest in held}
         stale = [p for p in self._store.names()[1] if p[1].startswith(REST) and p[1] not in readers]
         if stale:

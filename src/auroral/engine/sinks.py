@@ -79,16 +79,15 @@ class Sinks:
             self._store.forget_sinks(target)
         with self._queries.lock:
             view = self.outputs.found(output)
-            if saved is None or saved.get("closed"):
-                if view is not None:
-                    self.outputs.begin(view, consumer(output))
-                at = {"at": None, "empty": True} if saved is None else {"at": saved["at"]}
-                record = {"to": target, **at, **self._rests.saved(output)}
-                self._store.commit(Change(sinks={output: record}))
+            if view is not None:  # it goes on with that
+                self._rests.ending.discard(output)
+                self.outputs.begin(view, consumer(output))
+            at = {"at": None, "empty": True} if saved is None else {"at": saved["at"]}
+            record = {"to": target, **at, **self._rests.saved(output)}
+            self._store.commit(Change(sinks={output: record}))
             if view is None:
                 self.ending[output] = sink
                 return
-            self._rests.ending.discard(output)
             self.open[output] = sink
             self.known.add(output)
             self.outputs.readers.look_again()

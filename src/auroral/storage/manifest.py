@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from auroral.errors import AuroralError, RunError, StateError, UsageError
+from auroral.errors import AuroralError, RunError, StateError, ended
 from auroral.storage.segment import Segment
 
 FORMAT = 4
@@ -281,7 +281,7 @@ class Manifest:
     def _failed(self, error: sqlite3.DatabaseError) -> AuroralError:
         """Operational errors are the disk's: full, read-only, gone. Others are damage."""
         if self._closed:
-            return UsageError("NOT_STARTED", "the engine was shut down meanwhile")
+            return ended()
         if isinstance(error, sqlite3.OperationalError):
             return RunError(
                 "CANNOT_WRITE",
