@@ -16,6 +16,7 @@ from auroral.engine.works import (
     due,
     hold_for_next,
     is_done,
+    is_latest,
     moved_on,
     next_design,
     without_failed,
@@ -126,9 +127,11 @@ class Loop:
             if not self.exhausted:
                 return False
             moment = self._ingest.next_moment
-        works, others = self.works, due(self.works)
+        others, works = due(self.works), self.works
+        if others is not None and others <= moment:
+            return False
         done = works.stepper.done_before() >= moment and works.stepper.is_settled()
-        return done and (others is None or others > moment) and works.sinks.delivered
+        return done and works.sinks.delivered and is_latest(works)
 
     def work(self, until: int | None = None) -> bool:
         """One round: form trains, run steps, deliver; False if there was nothing to do.

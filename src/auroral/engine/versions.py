@@ -51,6 +51,8 @@ class Versions:
         meta = store.manifest.meta
         self.settled = int(meta(SETTLED) or 0)
         """The moment from which on there are the eddies and boxes that there are."""
+        self.turn = 0
+        """How often others have come."""
         self.flows: Flows = _read(json.loads(meta(FLOWS) or "[]"))
         """The arcs of each eddy there is."""
         self._coming: list[tuple[int, Flows]] = [
@@ -147,6 +149,7 @@ class Versions:
             (start, flows), *rest = self._coming
             meta = {SETTLED: str(start), FLOWS: json.dumps(flows), COMING: json.dumps(rest)}
             self._store.commit(Change(meta={**meta, **more}))
+            self.turn += 1  # first: who sees that nothing is to come sees that something has
             self.settled, self.flows, self._coming = start, flows, rest
             self._keep_known()
             self._sweep()

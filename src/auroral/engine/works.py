@@ -37,6 +37,8 @@ class Works:
     stateful: Mapping[str, StatefulBox]
     stepper: Stepper
     sinks: Sinks
+    turn: int
+    """How often boxes had come or gone when it was put together."""
 
     @property
     def checked(self) -> CheckedNetwork:
@@ -109,12 +111,17 @@ def build(basis: Basis, design: Design, *, ended: int | None, before: Works | No
         for name, box in before.stateful.items():
             if name not in kept:
                 box.discard()
-    return Works(basis, design, plane, stateful, stepper, sinks)
+    return Works(basis, design, plane, stateful, stepper, sinks, queries.versions.turn)
 
 
 def due(works: Works) -> int | None:
     """The moment from which on there are other boxes."""
     return works.basis.queries.versions.coming
+
+
+def is_latest(works: Works) -> bool:
+    """Whether no others have come, which may just be put together."""
+    return works.turn == works.basis.queries.versions.turn
 
 
 def next_design(works: Works) -> Design:
