@@ -385,6 +385,22 @@ def test_an_output_of_the_file_gets_its_rest_after_a_restart(tmp_path: Path) -> 
         assert "file" not in engine.stats()["outputs"]
 
 
+@pytest.mark.parametrize("going", ["SELECT n FROM ticks", SUMS])
+def test_several_outputs_of_one_query_get_its_rest(going: str) -> None:
+    net = _network(going)
+    net.output("second", "going")
+    sinks = {"going": Lasting(), "second": Lasting()}
+    engine = Engine(net, spark=sparkless.NoSession(), background=False, train=20)  # type: ignore[arg-type]
+    for name, sink in sinks.items():
+        engine.bind_sink(name, sink)
+    with engine:
+        engine.enqueue("ticks", batch(0, 10))
+        engine.modify(remove=["going"])
+        engine.drain()
+        assert [numbers_of(sink) for sink in sinks.values()] == [list(range(10))] * 2
+        assert all(sink.closed for sink in sinks.values())
+
+
 def test_nothing_is_left_when_a_sink_has_its_rest(tmp_path: Path) -> None:
     with sparkless.make_engine(_network(SUMS), state=tmp_path, train=3) as engine:
         for name in ("going", "all"):

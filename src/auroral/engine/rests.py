@@ -81,7 +81,8 @@ class Rests:
         readers = {rest.reader for held in self._held.values() for rest in held}
         stale = [p for p in self._store.names()[1] if p[1].startswith(REST) and p[1] not in readers]
         if stale:
-            self._store.forget([log for log, _ in stale if log.startswith(KEPT)], stale)
+            kept = {log for log, _ in stale if log.startswith(KEPT)}
+            self._store.forget(list(kept - self.logs()), stale)
 
     def of(self, output: str) -> list[Rest]:
         return list(self._held.get(output, ()))
@@ -174,4 +175,5 @@ class Rests:
         if not self._held[rest.output]:
             del self._held[rest.output]
         self._store.commit(Change(sinks={rest.output: self.record(rest.output)}))
-        self._store.forget([log] if log.startswith(KEPT) else [], [(log, rest.reader)])
+        over = log.startswith(KEPT) and log not in self.logs()
+        self._store.forget([log] if over else [], [(log, rest.reader)])
