@@ -412,3 +412,71 @@ def test_nothing_is_left_when_a_sink_has_its_rest(tmp_path: Path) -> None:
         assert logs == []
         assert [reader for _, reader in cursors if reader.startswith(("rest", "output"))] == []
         assert not engine._queries.rests.outputs
+
+
+# ── sinks that are bound again, and sinks that ask for changes ──
+
+
+def test_a_rest_waits_for_its_sink_though_the_next_query_goes_too(tmp_path: Path) -> None:
+    sink = Lasting()
+    text = "SELECT n FROM ticks"
+    with sparkless.make_engine(_network(), train=3, state=tmp_path) as engine:
+        engine.bind_sink("going", sink)
+        engine.enqueue("ticks", batch(0, 10))
+        engine.modify(remove=["going"], add={"going": text})
+    with sparkless.make_engine(_network(), train=3, state=tmp_path) as engine:
+        engine.modify(remove=["going"])
+        engine.bind_sink("going", sink)
+        engine.drain()
+        assert numbers_of(sink) == list(range(10))
+        assert sink.closed
+        assert [reader for _, reader in engine._store.names()[1] if "rest" in reader] == []
+
+
+def test_a_sink_that_is_bound_again_gets_nothing_that_others_took(tmp_path: Path) -> None:
+    sink = Lasting()
+    with sparkless.make_engine(_network(), train=3, state=tmp_path) as engine:
+        engine.bind_sink("going", sink)
+        engine.enqueue("ticks", batch(0, 10))
+        engine.modify(remove=["going"])
+        engine.modify(add={"going": "SELECT n FROM ticks"})
+        engine.enqueue("ticks", batch(10, 13))
+    with sparkless.make_engine(_network(), train=3, state=tmp_path) as engine:
+        engine.drain()
+        engine.dequeue_all("ticks")
+        engine.bind_sink("going", sink)
+        engine.enqueue("ticks", batch(13, 15))
+        engine.drain()
+        assert numbers_of(sink) == [*range(10), 13, 14]
+
+
+def test_a_sink_that_gets_the_rest_of_another_may_remove_its_query() -> None:
+    with sparkless.make_engine(_network(), train=3) as engine:
+        got: list[int] = []
+
+        def deliver(delivery: Delivery) -> None:
+            got.extend(numbers(delivery.table))
+            if "going" in engine.list_entities()["queries"]:
+                engine.modify(remove=["going"])
+
+        engine.bind_sink("going", deliver)
+        engine.enqueue("ticks", batch(0, 3))
+        engine.modify(remove=["going"], add={"going": "SELECT n FROM ticks"})
+        engine.enqueue("ticks", batch(3, 6))
+        engine.drain()
+        assert got == [0, 1, 2]
+        assert [reader for _, reader in engine._store.names()[1] if "rest" in reader] == []
+
+
+def test_a_sink_is_not_called_again_before_it_has_returned() -> None:
+    with sparkless.make_engine(_network(), train=3) as engine:
+        got: list[int] = []
+
+        def deliver(delivery: Delivery) -> None:
+            got.extend(numbers(delivery.table))
+            engine.wait(0)
+
+        engine.bind_sink("going", deliver)
+        engine.enqueue("ticks", batch(0, 6))
+        engine.drain()
+        assert got == list(range(6))

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import auroral as au
 import auroral.engine.drafting
+import auroral.engine.works
 from auroral.engine.design import Design
+from auroral.engine.loop import Loop
 from auroral.engine.works import Works
 from tests.conformance import sparkless
+from tests.conformance.delivering import Lasting
 
 from .market import BOXED, NEWS, all_ticks, batch, numbers
 
@@ -140,3 +145,94 @@ def test_what_cannot_be_drafted_is_told(monkeypatch: pytest.MonkeyPatch) -> None
         with pytest.raises(au.RunError, match="INTERNAL: RuntimeError: no such network"):
             engine.drain()
         engine._loop.failure = None
+
+
+def test_a_sink_gets_its_rest_though_the_boxes_had_not_come(slow: _Slow) -> None:
+    sink = Lasting()
+    with sparkless.make_engine(all_ticks(), background=True, train=50) as engine:
+        engine.modify(add={"boxed": SUMS})
+        engine.bind_sink("boxed", sink)
+        engine.enqueue("ticks", batch(0, 7))
+        assert slow.compiling.wait(_LONG_S)
+        assert _await(engine, "all", 7) == list(range(7))
+        engine.modify(remove=["boxed"])
+        slow.go_on.set()
+        engine.drain()
+        assert [row["n"] for row in sink.rows] == list(range(7))
+        assert sink.closed
+
+
+def test_marks_are_those_of_the_moment_though_no_step_lies_between(
+    slow: _Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Boxes come one after the other, and all others are beyond both moments."""
+    step = Loop._step
+
+    def step_and_wait(self: Loop, complete: int) -> bool:
+        done = step(self, complete)
+        if slow.go_on.is_set() and self._drafting is not None:
+            self._drafting.wait()  # it is ready before this round moves on
+        return done
+
+    monkeypatch.setattr(Loop, "_step", step_and_wait)
+    with sparkless.make_engine(all_ticks(), background=True, train=50) as engine:
+        engine.modify(add={"first": SUMS})
+        engine.enqueue("ticks", batch(0, 5))
+        engine.modify(remove=["first"])
+        engine.enqueue("ticks", batch(5, 8))
+        engine.modify(add={"second": SUMS})
+        engine.enqueue("ticks", batch(8, 12))
+        assert slow.compiling.wait(_LONG_S)
+        slow.go_on.set()
+        engine.drain()
+        assert numbers(engine.dequeue("second")) == list(range(8, 12))
+        assert engine.stats()["late"] == 0
+
+
+def test_a_crash_while_boxes_come_loses_nothing_of_what_was_held(
+    slow: _Slow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = all_ticks()
+
+    def crash(*_given: object, **_more: object) -> None:
+        raise SystemError("crash")
+
+    with (
+        monkeypatch.context() as patch,
+        suppress(au.RunError),
+        sparkless.make_engine(net, background=True, train=5, state=tmp_path) as engine,
+    ):
+        engine.enqueue("ticks", batch(0, 10))
+        engine.modify(add={"boxed": SUMS})
+        engine.enqueue("ticks", batch(10, 20))
+        assert _await(engine, "all", 20) == list(range(20))
+        patch.setattr(auroral.engine.works, "build", crash)
+        slow.go_on.set()
+        engine.drain()
+    with sparkless.make_engine(net, train=5, state=tmp_path) as engine:
+        engine.enqueue("ticks", batch(20, 23))
+        engine.drain()
+        assert numbers(engine.dequeue("boxed")) == list(range(10, 23))
+
+
+def test_who_drains_waits_for_boxes_that_have_just_come(
+    slow: _Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build, built = auroral.engine.works.build, threading.Event()
+
+    def late(*given: Any, **more: Any) -> Works:
+        made = build(*given, **more)
+        built.set()
+        draining.wait(0.2)
+        return made
+
+    draining = threading.Event()
+    with sparkless.make_engine(all_ticks(), background=True, train=5) as engine:
+        monkeypatch.setattr(auroral.engine.works, "build", late)
+        engine.modify(add={"boxed": SUMS})
+        engine.enqueue("ticks", batch(0, 10))
+        assert _await(engine, "all", 10) == list(range(10))
+        slow.go_on.set()
+        assert built.wait(_LONG_S)
+        engine.drain()
+        assert numbers(engine.dequeue("boxed")) == list(range(10))

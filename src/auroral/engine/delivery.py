@@ -236,6 +236,9 @@ class Outputs:
 
     def is_done(self, log: str, moment: int) -> bool:
         """Whether all of a log that came before a moment is there."""
+        coming = self._queries.versions.coming
+        if coming is not None and coming < moment:
+            return False  # who writes it may not be there yet
         emitted = self._stepper.emitted_before(log)
         return min(emitted, self._stepper.done_before()) >= moment
 

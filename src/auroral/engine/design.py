@@ -86,6 +86,12 @@ class Design:
                     else:
                         self.runner.warm_up(superbox)
 
+    def discard(self) -> None:
+        """It will not be."""
+        for runner in self.stateful.values():
+            runner.discard()
+        self.runner.discard()
+
 
 def design(basis: Basis, boxed: Running, flows: Flows, before: Design | None = None) -> Design:
     """The network with the boxes of some queries and some eddies."""

@@ -20,6 +20,8 @@ class Drafting:
         self.error: BaseException | None = None
         self.ready = False
         """Whether it may be put in the place of the one that works."""
+        self._lock = threading.Lock()
+        self._given_up = False
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -31,12 +33,32 @@ class Drafting:
         except BaseException as error:  # whoever waits would wait for ever
             self.error = error
         finally:
-            self.ready = True
+            with self._lock:
+                self.ready = True
+                given_up = self._given_up
+            if given_up:
+                self._discard()
             self._tell()
 
-    def fits(self, works: Works) -> bool:
-        """Whether it is made for a network, and for what comes next there."""
-        return self._works is works and (self.design is None or is_next(works, self.design))
+    def fits(self, works: Works, design: Design | None) -> bool:
+        """Whether it is made for a network, and what it has found for what comes next there."""
+        return self._works is works and (design is None or is_next(works, design))
+
+    def give_up(self) -> None:
+        """Others are to come."""
+        with self._lock:
+            self._given_up = True
+            done = self.ready
+        if done:
+            self._discard()
+
+    def _discard(self) -> None:
+        if self.design is not None:
+            self.design.discard()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
 
     def wait(self) -> None:
         """Until it is ready."""

@@ -66,6 +66,8 @@ class Loop:
         self._worker: int | None = None
         self._drafting: Drafting | None = None
         """Of the boxes that come next, if there are any."""
+        self._given_up: list[Drafting] = []
+        """Of boxes that were to come, while others are drafted."""
         self.busy = threading.RLock()
         """Held during a round: whoever holds it sees no step under way."""
         self.failure: AuroralError | None = None
@@ -86,8 +88,8 @@ class Loop:
         self.wake()
         for thread in self._threads:
             thread.join()
-        if self._drafting is not None:
-            self._drafting.wait()
+        for drafting in [*self._given_up, *filter(None, [self._drafting])]:
+            drafting.wait()
         if self._sources:
             self._sources.close()
 
@@ -146,11 +148,12 @@ class Loop:
             return self._round(until)
 
     def _round(self, until: int | None) -> bool:
+        nested = self.in_round  # a sink waits, and is not to see other boxes
         with self.busy, self._working():
             fed = not self._background and until is None and self._pull()
             complete = self._ingest.seal()
             worked = self._step(complete if until is None else min(complete, until))
-            worked = self._move_on() or worked
+            worked = (not nested and self._move_on()) or worked
             delivered = self.works.sinks.deliver()
             if worked:
                 self.works.outputs.compact()
@@ -184,12 +187,20 @@ class Loop:
             return Limits()
         if not self._threads:
             return Limits(moment)
-        if self._drafting is None or not self._drafting.fits(self.works):
-            hold_for_next(self.works)
-            self._drafting = Drafting(self.works, self.wake)
-        following = self._drafting.design
+        following = self._drafting.design if self._drafting is not None else None
+        if self._drafting is None or not self._drafting.fits(self.works, following):
+            self._draft()
+            following = None
         staying = following.same if following is not None else frozenset[Superbox]()
         return Limits(moment, staying, self.works.basis.queries.versions.after_that)
+
+    def _draft(self) -> None:
+        """Begin to make ready what comes next."""
+        if self._drafting is not None:
+            self._drafting.give_up()
+            self._given_up = [*filter(lambda one: one.is_alive, self._given_up), self._drafting]
+        hold_for_next(self.works)
+        self._drafting = Drafting(self.works, self.wake)
 
     def _move_on(self) -> bool:
         """Go on with the boxes that come next, if all before them is done."""
@@ -205,11 +216,11 @@ class Loop:
         if not self._threads:
             return next_design(self.works) if is_done(self.works) else None
         drafting = self._drafting
-        if drafting is None or not drafting.ready or not drafting.fits(self.works):
+        if drafting is None or not drafting.ready:
             return None
         if drafting.error is not None:
             raise drafting.error
-        return drafting.design
+        return drafting.design if drafting.fits(self.works, drafting.design) else None
 
     @contextlib.contextmanager
     def _working(self) -> Iterator[None]:

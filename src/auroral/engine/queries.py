@@ -63,13 +63,16 @@ class Queries:
         with self.lock:
             return self.book.kept.keys() | self.rests.logs()
 
-    def come(self) -> int:
-        """Let those eddies and boxes be there that come next; all before their moment is done."""
+    def come(self, progress: Mapping[str, Any]) -> None:
+        """Let those eddies and boxes be there that come next; all before their moment is done.
+
+        `progress` is what was promised up to that moment.
+        """
         with self.lock:
             moment = self.versions.starts[0]
-            self.versions.come(self.boxed.noted(moment))
+            self.versions.come(self.boxed.noted(moment), progress)
+            self.versions.forget_before(moment)
             self.boxed.run(moment)
-            return moment
 
     # ── after a restart ──
 

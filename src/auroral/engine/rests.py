@@ -41,8 +41,10 @@ class Leaving:
     output: str
     ends: bool
     """Whether no other comes in its place."""
+    gives_up: bool = False
+    """Whether nothing more is wanted, of queries before neither."""
     view: View | None = None
-    """What there is to get; None if nothing is to be got any more."""
+    """What there is to get; None if it is nobody's."""
     head: int = 0
     """Where it has come to."""
     origin: Origin = ((), False)
@@ -78,7 +80,11 @@ class Rests:
         for output in [output for output in self.ending if output not in self._held]:
             self.ending.discard(output)  # its sink had everything, and was not closed
             self._store.commit(Change(sinks={output: self.record(output, closed=True)}))
-        readers = {rest.reader for held in self._held.values() for rest in held}
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Forget readers that want nothing more."""
+        readers = {rest.reader for rest in self._all()}
         stale = [p for p in self._store.names()[1] if p[1].startswith(REST) and p[1] not in readers]
         if stale:
             kept = {log for log, _ in stale if log.startswith(KEPT)}
@@ -144,9 +150,9 @@ class Rests:
         heads: dict[tuple[str, str], int] = {}
         sinks: dict[str, Any] = {}
         for one in leaving:
-            if one.view is None:
+            if one.gives_up:
                 self._held.pop(one.output, None)
-            elif one.view.since < moment:
+            if one.view is not None and one.view.since < moment:
                 rest = Rest(one.output, one.view, moment, one.origin)
                 self._held.setdefault(one.output, []).append(rest)
                 heads[one.view.log, rest.reader] = one.head

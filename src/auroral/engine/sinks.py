@@ -150,12 +150,13 @@ class Sinks:
             source = self.outputs.source(output)
             ends = not _comes(source, wanted)
             view = self.outputs.found(output)
-            bound = output in self.open and not (by_sink and ends and output in self._called)
-            if view is not None and bound:
+            if by_sink and ends and output in self._called:
+                found.append(Leaving(output, ends, gives_up=True))
+            elif view is not None and output in self.open:
                 head = self.outputs.head(view, consumer(output))
                 origin = self._queries.catalogue.origin(source)
-                found.append(Leaving(output, ends, view, head, origin))
-            elif ends:
+                found.append(Leaving(output, ends, view=view, head=head, origin=origin))
+            elif ends:  # its sink is not bound again yet
                 found.append(Leaving(output, ends))
         return found
 
@@ -173,6 +174,8 @@ class Sinks:
                     self.ending[one.output] = sink
                 elif sink is not None:
                     sink.close()
+        if any(one.gives_up for one in leaving):
+            self._rests.sweep()
 
     def close_done(self) -> None:
         """Close sinks that have got all that was left for them."""
@@ -194,7 +197,7 @@ class Sinks:
         """
         delivered = 0
         for output, sink in self.all.items():
-            if self._sink(output) is sink:
+            if self._sink(output) is sink and output not in self._called:
                 self._called.add(output)
                 try:
                     delivered += self._deliver(output, sink)
@@ -211,7 +214,7 @@ class Sinks:
         for rest in self._rests.of(output):
             done = self._is_done(rest)
             delivered += self._hand(output, sink, rest)
-            if not done:
+            if not done or not self._rests.has(rest):  # or it has removed itself
                 return delivered
             self._got(rest)
         if self.ending.get(output) is sink:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -279,6 +280,11 @@ class Stepper:
                 verify(self._store.path_of(segment), segment, deep=True)
 
     # ── progress ──
+
+    def progress(self, moment: int) -> dict[str, Any]:
+        """What to save so that marks are taken up again at a moment that all have reached."""
+        self._fold(moment)
+        return {**self._plane.saved(moment), PLANE: moment}
 
     def _fold(self, complete: int) -> None:
         """Move the marks of all streams up to where logs are complete."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -143,12 +144,12 @@ class Versions:
         """All such moments."""
         return [start for start, _ in self._coming]
 
-    def come(self, more: Mapping[str, str]) -> None:
+    def come(self, more: Mapping[str, str], progress: Mapping[str, Any]) -> None:
         """Let those be there that come next: all before their moment is done."""
         with self._lock:
             (start, flows), *rest = self._coming
             meta = {SETTLED: str(start), FLOWS: json.dumps(flows), COMING: json.dumps(rest)}
-            self._store.commit(Change(meta={**meta, **more}))
+            self._store.commit(Change(meta={**meta, **more}, progress=progress))
             self.turn += 1  # first: who sees that nothing is to come sees that something has
             self.settled, self.flows, self._coming = start, flows, rest
             self._keep_known()

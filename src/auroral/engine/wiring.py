@@ -115,10 +115,12 @@ def hold(store: Store, logs: Iterable[str], moment: int) -> None:
         store.commit(Change(heads=heads))
 
 
-def let_go(store: Store) -> None:
-    """The boxes that were to come are there."""
+def let_go(store: Store, moment: int | None) -> None:
+    """The boxes that were to come are there; others are to come at a moment, or none."""
     held = store.readers(NEXT)
-    if held:
+    if held and moment is not None:
+        store.commit(Change(heads=dict.fromkeys(held, moment)))
+    elif held:
         store.forget([], held)
 
 

@@ -56,8 +56,6 @@ class Works:
 def first(basis: Basis) -> Design:
     """The network as it was when an earlier run ended, or as it is without queries."""
     empty_slots(basis.store)
-    if basis.queries.versions.coming is None:
-        let_go(basis.store)  # a crash may have kept it from that
     return design(basis, basis.queries.boxed.running, basis.queries.versions.flows)
 
 
@@ -75,6 +73,7 @@ def build(basis: Basis, design: Design, *, ended: int | None, before: Works | No
     store.progressing = design.progressing
     begin = lambda box: max(queries.versions.settled, design.boxed.began(box))  # noqa: E731
     register_consumers(store, superboxes, arcs, plane.logs(), begin)
+    let_go(store, queries.versions.coming)
     _forget_steps(store, superboxes)
     if ended is not None:
         plane.end(ended)
@@ -163,10 +162,8 @@ def moved_on(before: Works, following: Design) -> Works | None:
     with queries.lock:
         if not is_done(before, following) or not is_next(before, following):
             return None
-        queries.versions.forget_before(queries.come())
-    works = build(before.basis, following, ended=before.plane.ended, before=before)
-    let_go(before.basis.store)
-    return works
+        queries.come(before.stepper.progress(queries.versions.starts[0]))
+    return build(before.basis, following, ended=before.plane.ended, before=before)
 
 
 def without_failed(before: Works, error: RunError) -> Works:

@@ -89,6 +89,11 @@ class Runner:
             else:
                 before._drop(key)
 
+    def discard(self) -> None:
+        """Forget what was compiled."""
+        self._plans.clear()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
     def warm_up(self, superbox: Superbox) -> None:
         """Compile a superbox and run it over nothing, so that the first train need not wait."""
         if not self._reuse or not superbox.boxes:
