@@ -33,6 +33,10 @@ class Lasting(Sink):
     def close(self) -> None:
         self.closed = True
 
+    def column(self, name: str) -> list[Any]:
+        """What it has got of one field."""
+        return [row[name] for row in self.rows]
+
 
 @dataclass
 class _Bound:

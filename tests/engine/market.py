@@ -70,6 +70,15 @@ PAIRS = "SELECT ticks.n, text FROM ticks [ROWS 9], news [ROWS 9] WHERE ticks.sym
 NEWS = [{"sym": sym, "text": sym.lower()} for sym in "ABC"]
 BOXED = "SELECT count(*) AS n FROM ticks [ROWS 1]"
 """What no eddy can run."""
+SUMS = "SELECT sum(n) AS n FROM ticks [ROWS 1]"
+"""Every tick, by boxes."""
+
+
+def going_ticks(going: str = "SELECT n FROM ticks") -> au.Network:
+    """With a query that is to go, too."""
+    net = all_ticks()
+    net.query("going", going)
+    return net
 
 
 def in_thread(call: Callable[[], object]) -> threading.Thread:

@@ -18,10 +18,9 @@ from auroral.engine.works import Works
 from tests.conformance import sparkless
 from tests.conformance.delivering import Lasting
 
-from .market import BOXED, NEWS, all_ticks, batch, numbers
+from .market import BOXED, NEWS, SUMS, all_ticks, batch, numbers
 
 _LONG_S = 30
-SUMS = "SELECT sum(n) AS n FROM ticks [ROWS 1]"
 
 
 class _Slow:
@@ -158,7 +157,7 @@ def test_a_sink_gets_its_rest_though_the_boxes_had_not_come(slow: _Slow) -> None
         engine.modify(remove=["boxed"])
         slow.go_on.set()
         engine.drain()
-        assert [row["n"] for row in sink.rows] == list(range(7))
+        assert sink.column("n") == list(range(7))
         assert sink.closed
 
 
