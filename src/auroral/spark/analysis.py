@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.logger import PySparkLogger
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
@@ -40,17 +41,30 @@ def _unlogged() -> Iterator[None]:
             logger.disabled = disabled
 
 
+def _no_rows(session: SparkSession, schema: Schema) -> DataFrame:
+    """Rows that Spark does not know to be none: else it would leave expressions out."""
+    java: Any = session._jsparkSession
+    context: Any = session.sparkContext._jsc
+    nothing = context.parallelize([], 1)
+    fields = java.parseDataType(spark_schema(schema).json())
+    return DataFrame(java.createDataFrame(nothing, fields), session)
+
+
 def spark_resolver(session: SparkSession) -> Resolver:
     """Types of expressions that use functions our own catalogue does not know.
 
     Refuses what cannot be typed, and what cannot be computed whatever the tuple.
     """
 
+    @lru_cache(maxsize=256)
+    def rows(schema: Schema) -> DataFrame:
+        return _no_rows(session, schema)
+
     @lru_cache(maxsize=4096)
     def resolve(text: str, schema: Schema) -> Type:
         try:
             with _unlogged():
-                frame = session.createDataFrame([], spark_schema(schema)).select(F.expr(text))
+                chosen = rows(schema).select(F.expr(text))
         except (AnalysisException, ParseException) as error:
             if error.getCondition() == "UNRESOLVED_ROUTINE":
                 named = (error.getMessageParameters() or {}).get("routineName", text)
@@ -58,9 +72,9 @@ def spark_resolver(session: SparkSession) -> Resolver:
                 raise NetworkError("UNKNOWN_FUNCTION", problem) from None
             first = str(error).strip().splitlines()[0]
             raise NetworkError("BAD_EXPRESSION", f"Spark refuses {text!r}: {first}") from None
-        why = impossible(session, text, spark_schema(schema))
+        why = impossible(chosen, text)
         if why is not None:
             raise NetworkError("BAD_EXPRESSION", f"Spark cannot compute {text!r}: {why}")
-        return Type.parse(frame.schema[0].dataType.simpleString())
+        return Type.parse(chosen.schema[0].dataType.simpleString())
 
     return resolve

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StructType
 
 from auroral.spark.causes import lies_in_values, reason
+from auroral.spark.session import active
 from auroral.sql.parser import parse
 from auroral.sql.syntax import Call, Literal, walk
 
@@ -30,27 +31,48 @@ _PATTERNS = frozenset(
 )
 
 
-def impossible(session: SparkSession, text: str, schema: StructType) -> str | None:
+def impossible(chosen: DataFrame, text: str) -> str | None:
     """Why an expression that Spark has typed cannot be computed for any tuple; None if it may.
 
-    It is run over no tuples, in one task: generated code makes constant patterns and formats
-    before it sees the first. What would be made with the first tuple is made here.
+    `chosen` is the expression over rows that Spark does not know to be none. Its code is
+    generated and nothing is run: the code makes constant patterns and formats before it sees
+    the first tuple. What would be made with the first tuple is made here.
     """
+    session = chosen.sparkSession
+    java: Any = session._jvm
+    generator = java.org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
     try:
-        _make_constants(session, text)
-        rows = _no_rows(session, schema).select(F.expr(text))
-        rows._jdf.queryExecution().toRdd().count()
+        with active(session):
+            _make_constants(session, text)
+            for expressions, fields in _computed(chosen):
+                generator.generate(expressions, fields)
     except (PySparkException, Py4JError) as error:
         return reason(error) if lies_in_values(error) else None
     return None
 
 
-def _no_rows(session: SparkSession, schema: StructType) -> DataFrame:
-    """Rows that Spark does not know to be none: else it would leave expressions out."""
-    java: Any = session._jsparkSession
-    context: Any = session.sparkContext._jsc
-    nothing = context.parallelize([], 1)
-    return DataFrame(java.createDataFrame(nothing, java.parseDataType(schema.json())), session)
+def _computed(chosen: DataFrame) -> Iterator[tuple[Any, Any]]:
+    """Spark's expressions and the fields they read: of a tuple, and of what was aggregated."""
+    execution = chosen._jdf.queryExecution()
+    plan = execution.optimizedPlan()
+    fields = plan.collectLeaves().head().output()
+    if plan.nodeName() != "Aggregate":
+        yield plan.expressions(), fields
+        return
+    for arguments in _aggregated(plan.expressions()):
+        yield arguments, fields
+    last = execution.sparkPlan()
+    yield last.resultExpressions(), last.aggregateAttributes()
+
+
+def _aggregated(expressions: Any) -> Iterator[Any]:
+    """What each aggregate function among expressions takes."""
+    for at in range(expressions.size()):
+        node = expressions.apply(at)
+        if node.nodeName() == "AggregateExpression":
+            yield node.aggregateFunction().children()
+        else:
+            yield from _aggregated(node.children())
 
 
 def _make_constants(session: SparkSession, text: str) -> None:

@@ -18,7 +18,7 @@ from auroral.scheduling.superboxes import Superbox
 from auroral.spark.causes import told
 from auroral.spark.counting import Rows, metric_name
 from auroral.spark.plan import Plan, arc_schema, compile_plan
-from auroral.spark.session import is_local
+from auroral.spark.session import active, is_local
 from auroral.spark.slots import Slots, slot_count
 from auroral.spark.train_file import TrainFile
 from auroral.storage.segment import MAX_FILE_BYTES
@@ -129,7 +129,8 @@ class Runner:
         slots = Slots(self._directory / f"plan-{self._numbered}", wanted, schemas)
         compiled = _Compiled(self.compile(superbox, slots.files), slots)
         # Plan now, while the slots still have the length they are planned at.
-        compiled.plan.data._jdf.queryExecution().toRdd()
+        with active(self.session):
+            compiled.plan.data._jdf.queryExecution().toRdd()
         self._plans[key] = compiled
         if len(self._plans) > _MOST_PLANS:
             self._drop(next(iter(self._plans)))

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -45,7 +46,7 @@ def start_session(
 ) -> SparkSession:
     """A new session, or the one this process has already."""
     global _for_analysis  # noqa: PLW0603
-    active = SparkSession.getActiveSession()
+    active = _present()
     if active is not None and _for_analysis and not for_analysis:
         if active.sparkContext.master != master:
             active.stop()
@@ -94,6 +95,12 @@ def start_session(
     return session
 
 
+def _present() -> SparkSession | None:
+    """The session of this thread, else that of the process."""
+    found = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    return None if found is None or found.sparkContext._jsc is None else found
+
+
 def _log_path() -> Path:
     """Where the JVM and Python workers write: `AURORAL_SPARK_LOG`, or a file that goes with us."""
     given = os.environ.get("AURORAL_SPARK_LOG")
@@ -124,6 +131,22 @@ def step_session(session: SparkSession) -> SparkSession:
     for key, value in STEP_SETTINGS.items():
         own.conf.set(key, value)
     return own
+
+
+@contextmanager
+def active(session: SparkSession) -> Iterator[None]:
+    """Where Spark generates code without running it: it takes the settings of the thread."""
+    java: Any = session._jvm
+    sessions = java.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 def is_local(session: SparkSession) -> bool:

@@ -17,7 +17,7 @@ from auroral.spark.boxes import physical_of
 from auroral.spark.causes import told
 from auroral.spark.physical import Given, Physical
 from auroral.spark.plan import arc_schema
-from auroral.spark.session import is_local
+from auroral.spark.session import active, is_local
 from auroral.spark.slots import Slots, slot_count
 from auroral.spark.stateful import (
     StatefulPlan,
@@ -162,7 +162,8 @@ class StatefulRunner:
             slots = Slots(self._directory / f"plan-{len(self._plans)}", wanted, schemas)
             compiled = _Compiled(self._compile(slots.files), slots)
             # Plan now, while the slots still have the length they are planned at.
-            compiled.plan.data._jdf.queryExecution().toRdd()
+            with active(self._session):
+                compiled.plan.data._jdf.queryExecution().toRdd()
             self._plans[key] = compiled
         return self._plans[key]
 
