@@ -72,6 +72,8 @@ class Design:
     progressing: Mapping[str, Sequence[str]]
     runner: Runner
     stateful: Mapping[str, StatefulRunner]
+    place: Path
+    """Where the plans that these compile have their slots."""
 
     def warm_up(self) -> None:
         """Let Spark compile what is new, while others work.
@@ -91,6 +93,7 @@ class Design:
         for runner in self.stateful.values():
             runner.discard()
         self.runner.discard()
+        shutil.rmtree(self.place, ignore_errors=True)
 
 
 def design(basis: Basis, boxed: Running, flows: Flows, before: Design | None = None) -> Design:
@@ -119,7 +122,9 @@ def design(basis: Basis, boxed: Running, flows: Flows, before: Design | None = N
         if superbox.stateful and superbox not in same
     }
     runner = Runner(settings.session, checked, place / "plain@", reuse_plans=settings.reuse_plans)
-    return Design(boxed, flows, checked, arcs, superboxes, same, progressing, runner, stateful)
+    return Design(
+        boxed, flows, checked, arcs, superboxes, same, progressing, runner, stateful, place
+    )
 
 
 def slots(store: Store) -> Path:

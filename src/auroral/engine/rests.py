@@ -25,6 +25,7 @@ class Rest:
 
     output: str
     view: View
+    """How it is read; `Rests.log_of` says where it is now."""
     until: int
     origin: Origin
 
@@ -35,19 +36,26 @@ class Rest:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """What somebody has not got of a query."""
+
+    view: View
+    head: int
+    """Where he has come to."""
+    origin: Origin
+
+
+@dataclass(frozen=True)
 class Leaving:
     """An output whose query is about to be removed."""
 
     output: str
     ends: bool
     """Whether no other comes in its place."""
+    unread: Unread | None = None
+    """What its sink is still to get; None if it has none now."""
     gives_up: bool = False
-    """Whether nothing more is wanted, of queries before neither."""
-    view: View | None = None
-    """What there is to get; None if it is nobody's."""
-    head: int = 0
-    """Where it has come to."""
-    origin: Origin = ((), False)
+    """Whether it wants nothing more, of queries before neither."""
 
 
 class Rests:
@@ -152,10 +160,10 @@ class Rests:
         for one in leaving:
             if one.gives_up:
                 self._held.pop(one.output, None)
-            if one.view is not None and one.view.since < moment:
-                rest = Rest(one.output, one.view, moment, one.origin)
+            if one.unread is not None and one.unread.view.since < moment:
+                rest = Rest(one.output, one.unread.view, moment, one.unread.origin)
                 self._held.setdefault(one.output, []).append(rest)
-                heads[one.view.log, rest.reader] = one.head
+                heads[rest.view.log, rest.reader] = one.unread.head
             if one.ends and one.output in self._held:
                 self.ending.add(one.output)
             closed = {"closed": True} if one.ends and one.output not in self._held else {}

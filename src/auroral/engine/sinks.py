@@ -16,7 +16,7 @@ from auroral.engine.delivery import Batches, Outputs
 from auroral.engine.modification import Modification
 from auroral.engine.queries import Queries
 from auroral.engine.readers import consumer
-from auroral.engine.rests import Leaving, Rest
+from auroral.engine.rests import Leaving, Rest, Unread
 from auroral.engine.views import View
 from auroral.errors import AuroralError, RunError, StateError, UsageError
 from auroral.io.sinks.csv import CsvSink
@@ -155,7 +155,7 @@ class Sinks:
             elif view is not None and output in self.open:
                 head = self.outputs.head(view, consumer(output))
                 origin = self._queries.catalogue.origin(source)
-                found.append(Leaving(output, ends, view=view, head=head, origin=origin))
+                found.append(Leaving(output, ends, Unread(view, head, origin)))
             elif ends:  # its sink is not bound again yet
                 found.append(Leaving(output, ends))
         return found
