@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from auroral.continuous.aggregate_reading import read_shared_aggregate
 from auroral.continuous.compiler import compile_query
@@ -36,6 +36,7 @@ def atoms(found: Read) -> list[Any]:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(predicates(2))
+@example("i in (12345678901234567890123456789012345678, 1.5)")  # no room for the 5: Spark rounds
 def test_template_and_constants_select_what_the_text_selects(text: str) -> None:
     try:
         wanted = evaluator(text, WIDE)

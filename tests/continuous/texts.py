@@ -79,7 +79,8 @@ _number_fields = _of("ty i j l f d dec")
 _numbers = _of(
     "0 1 2 -1 2.5 2.50 2.505 -0.5 0.1 128 -129 3000000000 2L 1e2 2.5D 0.1D 0.1f 3e9 1BD 9999.991"
     " 99999 2*5 1/3 -(2) cast('NaN'as(double)) '2' null cast('Infinity'as(double))"
-    " 9223372036854775807 99999999999999999999999999999"
+    " 9223372036854775807 99999999999999999999999999999 12345678901234567890123456789012345678"
+    " -9223372036854775809 0.1234567890123456789012345678901"
 ).map(lambda text: text.replace("as(double)", " as double"))
 _strings = _of("'a' 'abc' '' '2' 'x_y' null 'ünï' lower('ABC') 2 2.5")
 _moments = st.sampled_from(

@@ -129,8 +129,8 @@ def _lossless(attribute: Type, constant: Type, type: Type) -> bool:
     if type.is_integral:
         return True
     sides = [decimal_for(attribute), decimal_for(constant)]
-    whole = max(side.precision - side.scale for side in sides)
-    return type.name == "decimal" and whole + max(side.scale for side in sides) <= 38
+    whole, scale = max(side.precision - side.scale for side in sides), max(s.scale for s in sides)
+    return type.name == "decimal" and type.precision - type.scale >= whole and type.scale >= scale
 
 
 def _nearest_exact(attribute: Type) -> Near:
