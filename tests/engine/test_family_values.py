@@ -297,3 +297,46 @@ def _boom_at_7(values: Any) -> Any:
     if 7 in values.to_pylist():
         raise ValueError
     return pa.array([True] * len(values))
+
+
+@pytest.mark.parametrize(
+    ("first", "good", "bad", "why"),
+    [
+        (1, 3, 2.5, "query floors, row 2, column tag: 2.5 does not fit bigint"),
+        (1, "3", "x", "query floors, row 2, column tag: 'x' is no bigint"),
+        ("1", "3", None, None),
+        (1.5, 3, None, None),
+    ],
+)
+def test_what_members_give_has_the_type_that_it_had_before(
+    monkeypatch: pytest.MonkeyPatch, first: Any, good: Any, bad: Any, why: str | None
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    text = "SELECT price, :tag AS tag FROM ticks WHERE price > :floor"
+    net.family("floors", text, [{"id": 1, "tag": first, "floor": 1}], "id")
+    with sparkless.make_engine(net) as engine:
+        if why:
+            rows = [{"id": 2, "tag": good, "floor": 1}, {"id": 3, "tag": bad, "floor": 2.5}]
+            with pytest.raises(au.NetworkError, match="BAD_VALUE") as refused:
+                engine.modify(add={"floors": rows})
+            assert why in str(refused.value)
+        engine.modify(add={"floors": [{"id": 2, "tag": good, "floor": 2.5}]})
+        engine.enqueue("ticks", [(1, "A", 5.0)])
+        engine.drain()
+        found = engine.dequeue("floors").to_pylist()
+        kind = type(first)
+        assert [(row["id"], row["tag"]) for row in found] == [(1, first), (2, kind(good))]
+
+
+def test_what_is_only_compared_may_have_any_type_that_fits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    net = ticks()
+    net.family("floors", "SELECT * FROM ticks WHERE price > :floor", [{"id": 1, "floor": 1}], "id")
+    with sparkless.make_engine(net) as engine:
+        engine.modify(add={"floors": [{"id": 2, "floor": 2.5}]})
+        engine.enqueue("ticks", [(1, "A", 2.4), (2, "A", 2.6)])
+        engine.drain()
+        assert _matches(engine, "floors") == {"floors[1]": 2, "floors[2]": 1}

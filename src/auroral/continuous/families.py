@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -50,7 +50,7 @@ def family_of(template: Template, slots: Sequence[Slot]) -> ReadFamily:
 
 
 def _parameter(slot: Slot) -> str | Constant | Derived:
-    if not any(_names(tree) for tree in slot.trees):
+    if not parameters(slot):
         return Constant(slot.finish([folded(tree) for tree in slot.trees]))
     first = slot.trees[0]
     if isinstance(first, Name) and not slot.listed:
@@ -60,6 +60,11 @@ def _parameter(slot: Slot) -> str | Constant | Derived:
 
 def _names(tree: Node) -> list[str]:
     return [name[1:] for name in free_names(tree)]
+
+
+def parameters(slot: Slot) -> list[str]:
+    """Those that a constant is made of."""
+    return list(dict.fromkeys(name for tree in slot.trees for name in _names(tree)))
 
 
 def family_constants(read: ReadFamily, values: pa.Table) -> pa.Table:
@@ -99,7 +104,7 @@ def _arrow(type: Type, listed: bool) -> pa.DataType:
 
 def _column(slot: Slot, values: pa.Table) -> pa.Array:
     to = _arrow(slot.type, slot.listed)
-    names = list(dict.fromkeys(name for tree in slot.trees for name in _names(tree)))
+    names = parameters(slot)
     if not names:
         value = slot.finish([folded(tree) for tree in slot.trees])
         return pa.array([value] * values.num_rows, to)
@@ -170,6 +175,16 @@ def exact(array: pa.Array, type: Type, name: str) -> pa.Array:
                 raise _misfit(row, name, f"{value.as_py()!r} does not fit {type}")
         raise NetworkError("TYPE_MISMATCH", f"{name}: {array.type} cannot become {type}")
     return found
+
+
+def retyped(values: pa.Table, names: Collection[str], types: Schema) -> pa.Table:
+    """Some columns in the types that others have, each value exactly."""
+    wanted = {name.lower() for name in names}
+    for at, name in enumerate(values.column_names):
+        if name.lower() in wanted and name in types:
+            column = exact(_values(values, name), types.field(name).type, name)
+            values = values.set_column(at, name, column)
+    return values
 
 
 def _digits(array: pa.Array, type: Type, name: str) -> pa.Array:

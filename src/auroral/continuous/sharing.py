@@ -16,7 +16,7 @@ from auroral.continuous.aggregate_reading import (
     read_shared_aggregate,
 )
 from auroral.continuous.compiler import Compiled, compile_query
-from auroral.continuous.families import ReadFamily
+from auroral.continuous.families import ReadFamily, parameters
 from auroral.continuous.functions import Named, PythonFunction, signature_of
 from auroral.continuous.progress import progressing, promised
 from auroral.continuous.reading import NotShared, Reader, constants_table, family_constants
@@ -153,17 +153,28 @@ class QueryReader:
         if not isinstance(mark, LowWater):
             raise NotShared(f"progress of {shape.arc} on {shape.on} differs from group to group")
 
+    def shown(self, query: Family) -> set[str]:
+        """The parameters that the results of a family show."""
+        found, family = self._family_read(query.sql, query.table(self._network.directory))
+        slots = {slot for item in found.items for slot in item.attribute.slots}
+        return {name for slot in slots for name in parameters(family.slots[slot])}
+
     def _family(self, query: Family) -> Shared:
         table = query.table(self._network.directory)
-        key = query.sql, parameter_types(table)
+        found, family = self._family_read(query.sql, table)
+        constants = _rows(family_constants(family, table), table.num_rows)
+        return Shared(found, constants, table[query.key])
+
+    def _family_read(
+        self, sql: str, table: pa.Table
+    ) -> tuple[Template | ReadAggregate, ReadFamily]:
+        key = sql, parameter_types(table)
         if key not in self._families:
             try:
                 self._families[key] = self._read_family(*key)
             except NetworkError as error:
                 raise _explained(error, table) from None
-        found, family = self._families[key]
-        constants = _rows(family_constants(family, table), table.num_rows)
-        return Shared(found, constants, table[query.key])
+        return self._families[key]
 
     def _read_family(self, sql: str, types: Schema) -> tuple[Template | ReadAggregate, ReadFamily]:
         found: Template | ReadAggregate

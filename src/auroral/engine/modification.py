@@ -96,7 +96,9 @@ class ModificationReader:
             )
         if isinstance(rows, list) and not rows:
             return []
-        entry = self._registrar.more(name, family.query, rows, family.key_type)
+        fields = self._catalogue.schema(name)
+        assert fields is not None
+        entry = self._registrar.more(name, family.query, rows, fields, family.key_type)
         assert entry.keys is not None
         twice = family.taken(entry.keys, going)
         if twice is not None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from auroral.continuous.families import retyped
 from auroral.continuous.in_order import in_order
 from auroral.continuous.reading import NotShared
 from auroral.continuous.sharing import QueryReader, Shared, results_schema
@@ -89,20 +90,35 @@ class Registrar:
             found = self._reader.shared(name, query)
         return Entry(name, query, 0, found.read, found.constants, found.keys)
 
-    def more(self, name: str, family: Family, rows: Any, key_type: pa.DataType) -> Entry:
-        """More members of a family, with keys of the type that the others have."""
-        entry = self.entry(name, family.with_values(rows, self._network.directory))
-        assert isinstance(entry.query, Family)
+    def more(
+        self, name: str, family: Family, rows: Any, fields: Schema, keys: pa.DataType
+    ) -> Entry:
+        """More members of a family, with results and keys of the types that the others have."""
+        directory = self._network.directory
+        given = family.with_values(rows, directory)
+        entry = self.entry(name, given)
+        if entry.schema().fields != fields.fields[1:]:
+            given = self._retyped(name, given, family)
+            entry = self.entry(name, given)
         assert entry.keys is not None
-        if entry.keys.type == key_type:
+        if entry.keys.type == keys:
             return entry
-        table, key = entry.query.table(self._network.directory), family.key
+        table, key = given.table(directory), family.key
         try:
-            table = table.set_column(table.column_names.index(key), key, entry.keys.cast(key_type))
+            table = table.set_column(table.column_names.index(key), key, entry.keys.cast(keys))
         except pa.ArrowException:
-            problem = f"the keys of {name} are {key_type}, those of the rows {entry.keys.type}"
+            problem = f"the keys of {name} are {keys}, those of the rows {entry.keys.type}"
             raise NetworkError("BAD_VALUES", problem) from None
         return self.entry(name, family.with_values(table))
+
+    def _retyped(self, name: str, given: Family, family: Family) -> Family:
+        """Members that show what they are given in the types in which others show it."""
+        directory, shown = self._network.directory, self._reader.shown(given)
+        try:
+            table = retyped(given.table(directory), shown, family.types(directory))
+        except NetworkError as error:
+            raise self._network.locate(error, "queries", name) from None
+        return family.with_values(table)
 
     def schema(self, name: str, given: Any) -> Schema:
         """The fields of the results of a query, as it may be given."""
