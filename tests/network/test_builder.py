@@ -138,6 +138,7 @@ def test_a_missing_port_lists_what_exists(reports: Arc) -> None:
         (lambda: au.QoS(latency=[(0, 1)]), "BAD_QOS", "two points"),
         (lambda: au.QoS(latency=[(0, "a"), (1, 0)]), "BAD_QOS", "latency"),
         (lambda: Network("2 many"), "BAD_NAME", "cannot name a network"),
+        (lambda: Network("n").query("q" * 101, "SELECT"), "BAD_NAME", "qqq cannot name"),
         (lambda: Network("n").stream("s", "a it"), "UNKNOWN_TYPE", "stream s, key schema"),
         (
             lambda: Network("n").stream("s", "a int", progress=cast(Any, 5)),

@@ -44,11 +44,11 @@ class Filter(OneInput):
                 "BAD_PARAMETER", "expected at least one route, found none", where="key routes"
             )
         for name in self.routes or {}:
-            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name == REST:
+            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,99}", name) or name == REST:
                 raise NetworkError(
                     "BAD_NAME",
-                    f"{name!r} cannot name a route: expected a letter, then letters, digits or _,"
-                    f" but not {REST}",
+                    f"{name!r:.60} cannot name a route: expected a letter, then letters, digits or"
+                    f" _, up to 100, but not {REST}",
                     where="key routes",
                 )
 

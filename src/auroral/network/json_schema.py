@@ -12,7 +12,7 @@ from auroral.network.declarations import ConnectionPoint, EngineOptions, Output,
 from auroral.network.function import Function
 from auroral.network.queries import Family, Query
 
-_NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
+_NAME = r"^[A-Za-z][A-Za-z0-9_]{0,99}$"
 
 
 def network_schema() -> dict[str, Any]:

@@ -35,7 +35,7 @@ from auroral.progress.declaration import Progress
 from auroral.qos.graphs import QoS
 
 M = TypeVar("M", bound=BaseModel)
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")  # files are called by names, too
 _SHARED = ("streams", "tables", "boxes", "queries", "connection_points")
 """The sections whose names share one name space."""
 _NAMED = ("functions", *_SHARED, "groups", "outputs")
@@ -367,7 +367,8 @@ class Network:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise NetworkError(
                 "BAD_NAME",
-                f"{name!r} cannot name {what}: expected a letter, then letters, digits or _",
+                f"{name!r:.60} cannot name {what}: expected a letter, then letters, digits or _, up"
+                " to 100",
                 where=self.place(*path),
             )
 
