@@ -192,10 +192,8 @@ def _nearest_float(constant: Type, type: Type) -> Near:
         if math.isnan(value):
             return Nearest(below=value, above=value, under=math.inf)
         single = float32(float(value)) + 0.0
-        up = math.nan if single == math.inf else float(np.nextafter(np.float32(single), np.inf))
-        down = None
-        if single > -math.inf:
-            down = float(np.nextafter(np.float32(single), -np.float32(np.inf)))
+        up = math.nan if single == math.inf else _next_float(single, math.inf)
+        down = _next_float(single, -math.inf) if single > -math.inf else None
         if single == value:
             return Nearest(single, single, down, up)
         if single < value:
@@ -203,6 +201,11 @@ def _nearest_float(constant: Type, type: Type) -> Near:
         return Nearest(down, single, down, single)
 
     return near
+
+
+def _next_float(value: float, towards: float) -> float:
+    with np.errstate(all="ignore"):  # it may be infinite, or too small for all its digits
+        return float(np.nextafter(np.float32(value), np.float32(towards)))
 
 
 def _nearest_date(constant: Type, type: Type) -> Near:

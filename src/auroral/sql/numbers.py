@@ -106,6 +106,8 @@ def float_text(value: float, single: bool = False) -> str:
 
     >>> float_text(1e7), float_text(0.001), float_text(-0.0), float_text(0.1, single=True)
     ('1.0E7', '0.001', '-0.0', '0.1')
+    >>> float_text(5e-324), float_text(1e-323), float_text(1.4e-45, single=True)
+    ('4.9E-324', '9.9E-324', '1.4E-45')
     """
     if math.isnan(value):
         return "NaN"
@@ -114,8 +116,11 @@ def float_text(value: float, single: bool = False) -> str:
     if value == 0:
         return "-0.0" if math.copysign(1, value) < 0 else "0.0"
     sign = "-" if value < 0 else ""
-    shortest = repr(abs(value)) if not single else str(np.float32(abs(value)))
+    size = np.float32(abs(value)) if single else abs(value)
+    shortest = str(size)
     _, digits, exponent = Decimal(shortest).normalize().as_tuple()
+    if len(digits) == 1:  # two are closer, where numbers are far apart
+        _, digits, exponent = Decimal(f"{float(size):.1e}").normalize().as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits))
     point = len(text) + exponent
