@@ -274,7 +274,7 @@ def test_boxes_do_not_change_while_spark_gets_ready(
     net = Scenario({"A": None}, FEW, [], ends=False, routing="tickets").network()
     with sparkless.make_engine(net, state=tmp_path, background=True) as engine:
         assert begun.wait(60)
-        free = engine._loop.busy.acquire(blocking=False)
+        free = engine._loop._busy.acquire(blocking=False)
         go_on.set()
         assert not free, "a query could come that needs other boxes"
         engine.modify(add={"last": "SELECT count(*) AS c FROM A [ROWS 2]"})

@@ -122,7 +122,7 @@ def test_a_query_that_fails_meanwhile_is_no_more_in_the_next(slow: _Slow) -> Non
         assert slow.compiling.wait(_LONG_S)
         slow.go_on.set()
         engine.drain()
-        with engine._loop.busy:
+        with engine._loop.between_rounds():
             engine.modify(add={"other": SUMS})
             engine._queries.boxed.fail({"boxed": "divides by nothing"})
         engine.enqueue("ticks", batch(0, 10))

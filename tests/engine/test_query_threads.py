@@ -13,6 +13,7 @@ import auroral as au
 from auroral.eddy.book import Book
 from auroral.engine.modification import Modification, ModificationReader
 from auroral.engine.queries import Queries
+from auroral.engine.sinks import Sinks
 from auroral.engine.stepper import Stepper
 from auroral.io.sinks.sink import Delivery
 from auroral.storage import Store
@@ -210,3 +211,29 @@ def test_others_go_on_while_queries_are_read_and_compiled(
         engine.drain()
         assert numbers(engine.dequeue("all")) == list(range(20, 30))
         assert numbers(engine.dequeue("new")) == [n for n in range(20, 30) if n % 11 or n == 25]
+
+
+def test_who_waits_for_the_end_of_a_round_comes_before_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sparkless.no_spark(monkeypatch)
+    stepping = threading.Event()
+    happened: list[str] = []
+
+    def step(_self: Stepper, *_given: object) -> bool:
+        happened.append("step")
+        stepping.set()
+        while "bind" not in happened and not engine._loop._asking:
+            pass  # until somebody waits
+        return True  # there is always more to do
+
+    def bind(_self: Sinks, *_given: object) -> None:
+        happened.append("bind")
+
+    with sparkless.make_engine(all_ticks(), background=True) as engine:
+        monkeypatch.setattr(Sinks, "bind", bind)
+        monkeypatch.setattr(Stepper, "step", step)
+        engine.enqueue("ticks", batch(0, 10))
+        assert stepping.wait(_LONG_S)
+        engine.bind_sink("all", lambda _delivery: None)
+    assert happened[:2] == ["step", "bind"]

@@ -208,7 +208,7 @@ class Engine:
         for reader in self._readers:
             reader.stop()
         self._loop.stop()
-        with self._loop.busy, self._changing.lock, ExitStack() as stack:
+        with self._loop.between_rounds(), self._changing.lock, ExitStack() as stack:
             self._started = False
             stack.callback(self._store.close)
             stack.callback(self._dead.close)
@@ -288,7 +288,7 @@ class Engine:
         """Declare the end of all input: every window closes, marks go to the end."""
         self.drain()
         if not self.ended:
-            with self._loop.busy:
+            with self._loop.between_rounds():
                 self._loop.works.plane.end(self._ingest.end())
             self._loop.wake()
         self.drain()
@@ -325,7 +325,10 @@ class Engine:
         if not self._started:
             self._sinks[output] = sink
             return
-        with self._loop.busy, self._changing.lock:  # a query that is here stays meanwhile
+        with (
+            self._loop.between_rounds(),
+            self._changing.lock,
+        ):  # a query that is here stays meanwhile
             self._require_running()
             works = self._loop.works
             if output in works.sinks.ending:  # another gets what the one before has left

@@ -53,7 +53,7 @@ class Loop:
     ):
         self._ingest = ingest
         self.works = works
-        """The boxes that run now; who changes them holds `busy`."""
+        """The boxes that run now; who changes them holds `_busy`."""
         self._sources = sources
         self._train = train
         self._background = background
@@ -68,8 +68,10 @@ class Loop:
         """Of the boxes that come next, if there are any."""
         self._given_up: list[Drafting] = []
         """Of boxes that were to come, while others are drafted."""
-        self.busy = threading.RLock()
+        self._busy = threading.RLock()
         """Held during a round: whoever holds it sees no step under way."""
+        self._asking = 0
+        """How many wait for the end of a round."""
         self.failure: AuroralError | None = None
         self.exhausted = sources is None
         """Whether all sources have ended; set by whoever feeds, who alone may ask them."""
@@ -149,7 +151,7 @@ class Loop:
 
     def _round(self, until: int | None) -> bool:
         nested = self.in_round  # a sink waits, and is not to see other boxes
-        with self.busy, self._working():
+        with self._busy, self._working():
             fed = not self._background and until is None and self._pull()
             complete = self._ingest.seal()
             worked = self._step(complete if until is None else min(complete, until))
@@ -173,12 +175,12 @@ class Loop:
 
     def move_on(self) -> None:
         """Go on with boxes that come, and without sinks that have everything; if nobody works."""
-        if not self.in_round and self.busy.acquire(blocking=False):
+        if not self.in_round and self._busy.acquire(blocking=False):
             try:
                 self._move_on()
                 self.works.sinks.close_done()
             finally:
-                self.busy.release()
+                self._busy.release()
 
     def _limits(self) -> Limits:
         """How far superboxes may go before others come; those that stay need not wait."""
@@ -248,12 +250,30 @@ class Loop:
 
     def settle(self, moment: int) -> None:
         """Process and deliver all before a moment, and nothing after it."""
-        with self.busy:
+        with self.between_rounds():
             while not self.reached(moment):
                 if not self.work(moment):
                     if self._drafting is None or self._drafting.ready:
                         break
                     self._drafting.wait()
+
+    @contextlib.contextmanager
+    def between_rounds(self) -> Iterator[None]:
+        """Let no step be under way: the next round waits, however much there is to do."""
+        with self._changed:
+            self._asking += 1
+        try:
+            with self._busy:
+                yield
+        finally:
+            with self._changed:
+                self._asking -= 1
+                self._changed.notify_all()
+
+    def _let_others(self) -> None:
+        """Wait for those who ask; a lock alone would be taken again before they wake up."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._asking or self._stopping.is_set())
 
     @contextlib.contextmanager
     def failing(self) -> Iterator[None]:
@@ -276,10 +296,11 @@ class Loop:
         self.wake()
 
     def _run(self) -> None:
-        with self.busy:  # queries may come that need other boxes
+        with self._busy:  # queries may come that need other boxes
             self.works.stepper.warm_up()
         self._warm.set()
         while not self._stopping.is_set():
+            self._let_others()
             if not self.work():
                 with self._changed:
                     if not self._is_behind() and not self._stopping.is_set():
