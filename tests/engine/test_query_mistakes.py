@@ -31,6 +31,10 @@ CALLS: list[tuple[Callable[[au.Engine], Any], str]] = [
     (lambda e: e.dequeue("alerts[77]"), "no query alerts[77]: the family alerts has no member 77"),
     (lambda e: e.matches("alerts[77]"), "no query alerts[77]: the family alerts has no member 77"),
     (
+        lambda e: e.position("tick"),
+        "UNKNOWN_STREAM: there is no stream tick; there are news, ticks (did you mean ticks?)",
+    ),
+    (
         lambda e: e.modify(remove=["alerts[77]"]),
         "no query alerts[77]: the family alerts has no member 77",
     ),

@@ -248,7 +248,7 @@ class Engine:
     def position(self, stream: str) -> Any | None:
         """The position of the last batch or source chunk that was taken."""
         self._require_running()
-        return self._store.manifest.source(stream)
+        return self._ingest.position(stream)
 
     def read_stream(
         self, stream: str, frame: DataFrame, *, trigger: Mapping[str, Any] | None = None

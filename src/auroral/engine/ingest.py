@@ -130,6 +130,11 @@ class Ingest:
                 self._wait(stream, chunk)
         return int(chunk.tuples.num_rows)
 
+    def position(self, stream: str) -> Any | None:
+        """The position of the last batch of a stream that was taken with one."""
+        self._reader(stream)
+        return self._store.manifest.source(stream)
+
     def feed(self, parts: Sequence[Part], positions: Mapping[str, Any]) -> int:
         """Take what sources gave, with their positions; returns the accepted rows.
 
