@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class AuroralError(Exception):
@@ -57,6 +58,12 @@ class StateError(AuroralError):
 def ended() -> UsageError:
     """Something was asked of an engine while it ended."""
     return UsageError("NOT_STARTED", "the engine was shut down meanwhile")
+
+
+def require_name(name: Any, of: str) -> None:
+    """Refuse what cannot be a name."""
+    if not isinstance(name, str):
+        raise UsageError("BAD_CALL", f"expected the name of {of}, found {name!r}")
 
 
 def known(names: Iterable[str]) -> str:

@@ -30,6 +30,19 @@ CALLS: list[tuple[Callable[[au.Engine], Any], str]] = [
     (lambda e: e.dequeue_all("boxed"), "NOT_SHARED: the query boxed runs as boxes of its own"),
     (lambda e: e.dequeue("alerts[77]"), "no query alerts[77]: the family alerts has no member 77"),
     (lambda e: e.matches("alerts[77]"), "no query alerts[77]: the family alerts has no member 77"),
+    (lambda e: e.dequeue(None), "BAD_CALL: expected the name of an output or a query, found None"),  # type: ignore[arg-type]
+    (lambda e: e.matches(5), "BAD_CALL: expected the name of a query, found 5"),  # type: ignore[arg-type]
+    (lambda e: e.describe(None), "BAD_CALL: expected the name of"),  # type: ignore[arg-type]
+    (lambda e: e.bind_sink(None, print), "BAD_CALL: expected the name of"),  # type: ignore[arg-type]
+    (lambda e: e.enqueue(["ticks"], []), "expected the name of a stream, found ['ticks']"),  # type: ignore[arg-type]
+    (
+        lambda e: e.enqueue("ticks", [], position={1}),
+        "BAD_CALL: ticks: a position is any JSON value, found {1}",
+    ),
+    (
+        lambda e: e.enqueue("ticks", [], position=[float("nan")]),
+        "BAD_CALL: ticks: a position is any JSON value, found [nan]",
+    ),
     (
         lambda e: e.position("tick"),
         "UNKNOWN_STREAM: there is no stream tick; there are news, ticks (did you mean ticks?)",
@@ -74,6 +87,12 @@ def test_mistakes_lead_nobody_astray(
         if "did you" not in said:
             assert "did you" not in str(raised.value)
         assert sorted(engine.list_entities()["queries"]) == ["alerts", "all", "boxed"]
+
+
+@pytest.mark.parametrize("train", [0, 1.5, "x"])
+def test_a_train_is_a_number_of_tuples(train: Any) -> None:
+    with pytest.raises(au.UsageError, match="BAD_OPTION: a train needs at least one tuple"):
+        au.Engine(market(), train=train)
 
 
 def test_an_output_may_have_the_name_of_the_query_it_reads() -> None:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,7 +29,7 @@ from auroral.engine.statistics import describe_entity, entities, statistics
 from auroral.engine.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.tables import require_tables
 from auroral.engine.works import build, first
-from auroral.errors import AuroralError, UsageError
+from auroral.errors import AuroralError, UsageError, require_name
 from auroral.io.open import as_sink
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.source import Source
@@ -70,8 +71,8 @@ class Engine:
     ):
         if clock not in ("wall", "arrival"):
             raise UsageError("BAD_OPTION", f"clock is wall or arrival, found {clock!r}")
-        if train is not None and train < 1:
-            raise UsageError("BAD_OPTION", f"a train needs at least one tuple, found {train}")
+        if train is not None and not (isinstance(train, Integral) and train >= 1):
+            raise UsageError("BAD_OPTION", f"a train needs at least one tuple, found {train!r}")
         self.network = network
         self._master = master
         self._state = state
@@ -195,6 +196,8 @@ class Engine:
     def matches(self, query: str | None = None) -> pa.Table:
         """How often each query matched, exactly once, and on how many tuples it failed."""
         self._require_running()
+        if query is not None:
+            require_name(query, "a query")
         return self._queries.catalogue.matches(query)
 
     def shutdown(self) -> dict[str, Any]:
@@ -261,6 +264,7 @@ class Engine:
 
     def dequeue(self, output: str, limit: int | None = None) -> pa.Table:
         """What came on an output since the last call, in order of emission."""
+        require_name(output, "an output or a query")
         self._require_running()
         with self._queries.lock, self._store.lock:
             self._require_running()
@@ -321,6 +325,7 @@ class Engine:
 
     def bind_sink(self, output: str, sink: Sink | Callable[[Delivery], object]) -> None:
         """Deliver an output to a sink or a function; before `start`, or a query at any time."""
+        require_name(output, "an output or a query")
         sink = as_sink(sink)
         if not self._started:
             self._sinks[output] = sink
@@ -360,6 +365,7 @@ class Engine:
     def describe(self, name: str) -> dict[str, Any]:
         """What is known of one entity: its declaration, schema, counts and progress."""
         self._require_running()
+        require_name(name, "a stream, a box or the like")
         return describe_entity(name, self._loop.works.checked, self.stats())
 
     def stats(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from auroral.engine.dead import DeadLetters
 from auroral.engine.plane import CLOCK, group_key
-from auroral.errors import UsageError, closest, ended, known
+from auroral.errors import UsageError, closest, ended, known, require_name
 from auroral.io.chunk import Chunk
 from auroral.io.interleave import Part
 from auroral.io.rows import RowReader
@@ -116,12 +116,13 @@ class Ingest:
         position was taken before is ignored.
         """
         reader = self._reader(stream)
+        kept = _as_kept(stream, position)
         chunk = reader.read(rows)
         with self._all_or_nothing():
             if self.ended is not None:
                 raise UsageError("INPUT_ENDED", "the input was declared to have ended")
             if position is not None:
-                if self._store.manifest.source(stream) == json.loads(json.dumps(position)):
+                if self._store.manifest.source(stream) == kept:
                     return 0
                 self._commit(self._placed({stream: chunk}), {stream: position}, chunk.dead)
             elif chunk.dead or chunk.punctuations or chunk.count >= LARGE_ROWS:
@@ -241,6 +242,7 @@ class Ingest:
                 raise
 
     def _reader(self, stream: str) -> RowReader:
+        require_name(stream, "a stream")
         if stream not in self._readers:
             raise UsageError(
                 "UNKNOWN_STREAM",
@@ -357,6 +359,15 @@ class Ingest:
                 moments, times = batch.column(0).to_numpy(), batch.column(1).to_numpy()
                 changed = np.concatenate([[True], times[1:] != times[:-1]])
                 self._clock.append((moments[changed] - 1, times[changed]))
+
+
+def _as_kept(stream: str, position: Any) -> Any:
+    """A position as it is found again; NaN would never be found."""
+    try:
+        return json.loads(json.dumps(position, allow_nan=False))
+    except (TypeError, ValueError):
+        problem = f"a position is any JSON value, found {position!r}"
+        raise UsageError("BAD_CALL", problem, where=stream) from None
 
 
 def _summed(fresh: Sequence[Fresh]) -> dict[tuple[str, str], int]:
