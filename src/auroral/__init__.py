@@ -9,10 +9,11 @@ from auroral.boxes.window import Window
 from auroral.continuous.expansion import query_schemas
 from auroral.errors import AuroralError, NetworkError, RunError, StateError, UsageError
 from auroral.io.iterable import IterableSource
+from auroral.io.open import check_sink
 from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.jsonl import JsonlSink
 from auroral.io.sinks.parquet import ParquetSink
-from auroral.network import check
+from auroral.network import check, endpoints
 from auroral.network.declarations import EngineOptions
 from auroral.network.function import function
 from auroral.network.network import Network
@@ -38,6 +39,7 @@ def _ask_spark(text: str, schema: Schema) -> Type:
 
 check.fallback_resolver = _ask_spark
 check.query_checker = query_schemas
+endpoints.sink_checker = check_sink
 
 __all__ = [
     "AuroralError",

@@ -171,3 +171,4 @@ def test_inputs_are_not_written_over(auroral: Run) -> None:
     code, _, said = auroral("run", "net.yaml", *INPUTS, *both)
     assert code == 2
     assert "SAME_FILE: z.csv: the sink of out and the sink of all would both write to it" in said
+    assert "starting Spark" not in said

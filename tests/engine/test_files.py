@@ -32,7 +32,7 @@ def refused(net: au.Network, reads: str | None = None, **writes: str) -> str:
         engine.bind_source(open_source("r", reads, SCHEMA))
     for name, path in writes.items():
         engine.bind_sink(name, open_sink(name, path, SCHEMA))
-    with pytest.raises(au.UsageError) as raised:
+    with pytest.raises(au.AuroralError) as raised:
         engine.start()
     return str(raised.value)
 
@@ -72,6 +72,26 @@ def test_two_sinks_do_not_write_one_file() -> None:
     two = network(a={"path": "z.csv"}, b={"path": "z.csv"})
     assert "the sink of a and the sink of b would both" in refused(two)
     assert not Path("z.csv").exists()
+
+
+def test_a_sink_without_a_directory_is_told_before_anything_starts() -> None:
+    said = "CANNOT_WRITE: no/such.csv: the sink of a: there is no directory no"
+    assert refused(network(a=None), a="no/such.csv") == said
+
+
+def test_a_sink_to_come_is_told_before_anything_starts() -> None:
+    net = network({"path": "ok.csv"}, a={"format": "kafka", "topic": "t"})
+    assert "UNKNOWN_FORMAT: output a, key sink: this version checks kafka sinks" in refused(net)
+
+
+def test_a_sink_takes_the_place_of_a_declared_one() -> None:
+    net = network({"path": "ok.csv"}, a={"format": "kafka", "topic": "t"})
+    session: Any = sparkless.NoSession()
+    engine = au.Engine(net, spark=session, background=False)
+    engine.bind_sink("a", open_sink("a", "a.csv", SCHEMA))
+    with engine:
+        engine.drain()
+    assert Path("a.csv").read_text() == TEXT
 
 
 def test_a_sink_that_comes_later_has_its_own_file_too() -> None:

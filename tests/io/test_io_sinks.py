@@ -115,7 +115,7 @@ def test_empty_delivery(tmp_path: Path) -> None:
     [CsvSink("/dev/full", SCHEMA), JsonlSink("/dev/full"), JsonlSink("/dev/full", durable=True)],
 )
 def test_full_disk(sink: Sink) -> None:
-    with pytest.raises(RunError, match=r"CANNOT_WRITE.*/dev/full: No space left"):  # noqa: PT012
+    with pytest.raises(RunError, match=r"CANNOT_WRITE.*/dev/full: cannot write: No space left"):  # noqa: PT012
         sink.open(None)
         sink.write(delivery(1))
     sink.close()
@@ -124,7 +124,7 @@ def test_full_disk(sink: Sink) -> None:
 @pytest.mark.parametrize("make", [lambda p: CsvSink(p, SCHEMA), JsonlSink, ParquetSink])
 def test_no_such_place(tmp_path: Path, make: Any) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match=r"CANNOT_WRITE.*file/out: Not a directory"):
+    with pytest.raises(RunError, match=r"CANNOT_WRITE.*file/out: cannot write: Not a directory"):
         make(tmp_path / "file" / "out").open(None)
 
 

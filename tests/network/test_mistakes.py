@@ -77,6 +77,10 @@ MISTAKES = [
     ("key: [vid]", "key: [id]", "UNKNOWN_FIELD", 8, TABLE, ("balance, vid",)),
     ("FROM reports", "FROM reprts", "UNKNOWN_STREAM", 14, QUERY, ("reports", "did you mean reports?")),
     ("SELECT sid", "SELECT sidd", "UNKNOWN_FIELD", 14, QUERY, ("did you mean sid?",)),
+    # sinks
+    ("sink: {format: kafka,", "sink: {format: xml,", "UNKNOWN_FORMAT", 23, ALERTS, ("key sink", "'xml'", "csv, jsonl, parquet")),
+    ("sink: {format: kafka, topic: alerts}", "sink: {format: csv}", "MISSING_OPTION", 23, ALERTS, ("path",)),
+    ("sink: {format: kafka,", "sink: {format: console,", "UNKNOWN_OPTION", 23, ALERTS, ("topic",)),
     # expressions
     ("pos >= 30", "pos + 30", "TYPE_MISMATCH", 10, ACROSS, ("boolean", "pos + 30", "int")),
     ("pos >= 30", "pos >= ", "SYNTAX_ERROR", 10, ACROSS, ("key where",)),

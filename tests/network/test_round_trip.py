@@ -105,7 +105,8 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     document["groups"] = {draw(names): named}
     qos = {"latency": [[0, 1], [draw(lengths), 0.5]]}
     output = draw(names.filter(lambda name: name != query))
-    document["outputs"] = {output: {"from": stream, "qos": qos, "sink": draw(options)}}
+    sink = {**draw(options), "format": "kafka"}
+    document["outputs"] = {output: {"from": stream, "qos": qos, "sink": sink}}
     document["engine"] = {"headroom": draw(st.floats(0.01, 1)), "train": draw(lengths)}
     return document
 

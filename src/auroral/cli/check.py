@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from auroral.continuous.expansion import endless
+from auroral.io.open import sinks_to_come
 from auroral.network.network import Network
 
 NetworkFile = Annotated[Path, typer.Argument(metavar="FILE", help="the network, YAML or JSON")]
@@ -26,7 +27,6 @@ def check(file: NetworkFile) -> None:
         typer.echo(f"query {name}  {checked.queries[name]}")
     for note in endless(network):
         typer.echo(f"note: {note}", err=True)
-    for name, box in checked.not_executable().items():
-        typer.echo(
-            f"note: {name} ({box.kind}) is valid; this version does not run it yet", err=True
-        )
+    later = {name: box.kind for name, box in checked.not_executable().items()}
+    for name, kind in (later | sinks_to_come(network)).items():
+        typer.echo(f"note: {name} ({kind}) is valid; this version does not run it yet", err=True)

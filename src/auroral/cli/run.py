@@ -13,7 +13,7 @@ import typer
 from auroral.cli.check import NetworkFile
 from auroral.cli.display import Display, summary
 from auroral.engine import Engine
-from auroral.engine.wiring import declared_source, require_executable
+from auroral.engine.wiring import declared_source
 from auroral.errors import UsageError, closest, known
 from auroral.io.open import open_sink
 from auroral.network.check import CheckedNetwork
@@ -77,10 +77,10 @@ def run(
         clock=clock,
         dead_letters=dead_letters or (state or Path()) / "dead-letters.jsonl",
     )
-    require_executable(network)
     for source in sources:
         engine.bind_source(source)
     targets = _bind_sinks(engine, checked, outputs, durable=state is not None)
+    engine.check()
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     _on_signal(stop)

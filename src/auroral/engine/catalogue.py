@@ -20,7 +20,7 @@ from auroral.engine.boxed import BoxedQueries
 from auroral.engine.tally import Tally
 from auroral.engine.together import together_view
 from auroral.engine.views import View, family_view, query_view
-from auroral.errors import UsageError, closest, known
+from auroral.errors import UsageError, closest, known, require_name
 from auroral.network.queries import Family, parameter_types
 from auroral.network.types import Schema
 
@@ -233,6 +233,8 @@ class Catalogue:
 
     def matches(self, name: str | None = None) -> pa.Table:
         """How often each query matched, and on how many tuples it failed."""
+        if name is not None:
+            require_name(name, "a query")
         with self._lock:
             entries = self.chunks(name) if name else list(self._book.entries.values())
             if name and not entries:

@@ -97,8 +97,7 @@ class Engine:
         """Check the network, open its state, start Spark and begin to work."""
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
-        wiring.require_executable(self.network)
-        require_own_files(self.network, self._sources, self._sinks, self._dead_path)
+        self.check()
         self._store = Store(self._state, cores=min(os.cpu_count() or 2, 8), fault=self._fault)
         try:
             if self._store.durable:
@@ -117,6 +116,11 @@ class Engine:
         self._loop.start()
         self._read_declared_streams()
         return self
+
+    def check(self) -> None:
+        """Refuse what can be seen to fail without Spark; `start` begins with it."""
+        wiring.require_executable(self.network, self._sinks)
+        require_own_files(self.network, self._sources, self._sinks, self._dead_path)
 
     def _read_declared_streams(self) -> None:
         """Sources in a format of Spark's own run as Structured Streaming queries."""
@@ -177,8 +181,9 @@ class Engine:
 
     def _bind(self) -> None:
         works = self._loop.works
-        declared = wiring.declared_sinks(self.network, works.checked, works.sinks.schema)
-        works.sinks.bind_all({**declared, **self._sinks}, self.network)
+        own = self._sinks
+        declared = wiring.declared_sinks(self.network, works.checked, works.sinks.schema, own)
+        works.sinks.bind_all({**declared, **own}, self.network)
 
     # ── queries come and go ──
 
@@ -196,8 +201,6 @@ class Engine:
     def matches(self, query: str | None = None) -> pa.Table:
         """How often each query matched, exactly once, and on how many tuples it failed."""
         self._require_running()
-        if query is not None:
-            require_name(query, "a query")
         return self._queries.catalogue.matches(query)
 
     def shutdown(self) -> dict[str, Any]:
@@ -365,7 +368,6 @@ class Engine:
     def describe(self, name: str) -> dict[str, Any]:
         """What is known of one entity: its declaration, schema, counts and progress."""
         self._require_running()
-        require_name(name, "a stream, a box or the like")
         return describe_entity(name, self._loop.works.checked, self.stats())
 
     def stats(self) -> dict[str, Any]:

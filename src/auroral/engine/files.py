@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from auroral.errors import UsageError
+from auroral.errors import RunError, UsageError
 from auroral.io.files import SUFFIXES
+from auroral.io.sinks.csv import CsvSink
+from auroral.io.sinks.jsonl import JsonlSink
 from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
 from auroral.network.network import Network
@@ -36,6 +39,18 @@ def require_own_files(
         if found in written:
             raise _same(path, f"{written[found]} and {owner} would both write to it")
         written[found] = owner
+    for output, sink in sinks.items():
+        if isinstance(sink, CsvSink | JsonlSink):
+            _require_directory(output, Path(sink.path))
+
+
+def _require_directory(output: str, path: Path) -> None:
+    """Tell before anything starts what opening the file would."""
+    problem = f"there is no directory {path.parent}" if not path.parent.is_dir() else None
+    if problem is None and not os.access(path if path.exists() else path.parent, os.W_OK):
+        problem = "permission denied"
+    if problem is not None:
+        raise RunError("CANNOT_WRITE", f"the sink of {output}: {problem}", where=str(path))
 
 
 def _same(path: Path, problem: str) -> UsageError:

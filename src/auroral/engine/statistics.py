@@ -11,7 +11,7 @@ from auroral.engine.queries import Queries
 from auroral.engine.stateful import LATE
 from auroral.engine.versions import EDDY
 from auroral.engine.works import Works
-from auroral.errors import UsageError, closest, known
+from auroral.errors import UsageError, closest, known, require_name
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox
@@ -113,6 +113,7 @@ def entities(network: Network, queries: Sequence[str] | None = None) -> dict[str
 
 def describe_entity(name: str, checked: CheckedNetwork, stats: Mapping[str, Any]) -> dict[str, Any]:
     """Everything known of a stream, box, arc or output."""
+    require_name(name, "a stream, box, arc or output")
     network = checked.network
     found: dict[str, Any] = {"name": name}
     if name in network.streams:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from auroral.engine.readers import ALL, OUTPUT, consumer
 from auroral.engine.rests import REST
 from auroral.engine.stepper import PLANE
 from auroral.engine.versions import EDDY, arcs_of
+from auroral.errors import UsageError
 from auroral.io.interleave import Interleaver
-from auroral.io.open import SOURCES, open_sink, open_source
+from auroral.io.open import SOURCES, open_sink, open_source, sinks_to_come
 from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
 from auroral.network.check import CheckedNetwork
@@ -30,11 +31,19 @@ NEXT = "next@"
 """The name of boxes that are to come among the consumers of logs."""
 
 
-def require_executable(network: Network) -> None:
-    """Refuse what can be declared but not run yet, by name."""
+def require_executable(network: Network, bound: Iterable[str] = ()) -> None:
+    """Refuse what can be declared but not run yet, by name; `bound` outputs have other sinks."""
     for name, box in network.boxes.items():
         if not box.executable:
             raise not_executable(network.place("boxes", name), box)
+    for name, format in sinks_to_come(network).items():
+        if name not in bound:
+            raise UsageError(
+                "UNKNOWN_FORMAT",
+                f"this version checks {format} sinks but does not write to them yet",
+                where=network.place("outputs", name, "sink"),
+                hint="give the output another sink",
+            )
 
 
 def output_arcs(checked: CheckedNetwork, bound: Iterable[str] = ()) -> dict[str, str]:
@@ -161,14 +170,20 @@ def forget_eddies(store: Store, queries: Queries) -> None:
 
 
 def declared_sinks(
-    network: Network, checked: CheckedNetwork, schema_of: Callable[[str, str], Schema | None]
+    network: Network,
+    checked: CheckedNetwork,
+    schema_of: Callable[[str, str], Schema | None],
+    bound: Container[str],
 ) -> dict[str, Sink]:
-    """The sinks that the network file names; `schema_of` tells what outputs give of queries."""
+    """The sinks that the network file names, unless the output has one already.
+
+    `schema_of` tells what outputs give of queries.
+    """
     root = network.directory or Path()
     arcs = output_arcs(checked)
     found = {}
     for name, output in network.outputs.items():
-        if output.sink:
+        if output.sink and name not in bound:
             schema = schema_of(name, output.from_)
             if schema is None and name in arcs:
                 schema = checked.schema_of(arcs[name])

@@ -19,6 +19,7 @@ from auroral.io.sinks.jsonl import JsonlSink
 from auroral.io.sinks.parquet import ParquetSink
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.source import Source
+from auroral.network.network import Network
 from auroral.network.types import Schema
 
 _FILE_OPTIONS = {"path": True, "once": False}
@@ -37,6 +38,8 @@ SINKS: dict[str, dict[str, bool]] = {
     "console": {},
     "callback": {"function": True},
 }
+SINKS_TO_COME = ("kafka",)
+"""Formats that a network may name already, although nothing writes them yet."""
 Spec = str | os.PathLike[str] | Mapping[str, Any]
 
 
@@ -92,6 +95,18 @@ def open_sink(output: str, spec: Spec, schema: Schema, *, root: str | Path = "."
     if kind == "jsonl":
         return JsonlSink(path, durable=durable)
     return ParquetSink(path, durable=durable)
+
+
+def check_sink(spec: Mapping[str, Any]) -> None:
+    """Refuse a sink of a network whose format or options there are not."""
+    if spec.get("format") not in SINKS_TO_COME:
+        _check(dict(spec), SINKS, "sink")
+
+
+def sinks_to_come(network: Network) -> dict[str, str]:
+    """The outputs whose sinks can be declared but not run yet, and the formats."""
+    formats = {name: (output.sink or {}).get("format") for name, output in network.outputs.items()}
+    return {name: str(format) for name, format in formats.items() if format in SINKS_TO_COME}
 
 
 def as_sink(given: Sink | Callable[[Delivery], object]) -> Sink:

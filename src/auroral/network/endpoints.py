@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from auroral.errors import NetworkError, closest, known
+from auroral.errors import AuroralError, NetworkError, closest, known
 from auroral.network.declarations import Output
 from auroral.network.types import Schema
 
 if TYPE_CHECKING:
     from auroral.network.network import Network
+
+
+sink_checker: Callable[[Mapping[str, Any]], None] | None = None
+"""Refuses the sink of an output if it cannot be; set where formats are known."""
 
 
 def unknown_arc(arc: str, arcs: Iterable[str]) -> NetworkError:
@@ -49,6 +53,7 @@ def check_endpoints(
             raise network.locate(error, "outputs", name, "from")
         if schema is not None:
             _check_value_graph(network, name, output, schema)
+        _check_sink(network, name, output)
     for name, point in network.connection_points.items():
         if point.on not in arcs:
             error = unknown_arc(point.on, arcs)
@@ -67,6 +72,16 @@ def check_endpoints(
                     where=network.place("groups", name),
                     hint=closest(member, network.boxes),
                 )
+
+
+def _check_sink(network: Network, name: str, output: Output) -> None:
+    if not output.sink or sink_checker is None:
+        return
+    try:
+        sink_checker(output.sink)
+    except AuroralError as error:
+        place = network.place("outputs", name, "sink")
+        raise NetworkError(error.code, error.message, where=place, hint=error.hint) from None
 
 
 def _check_value_graph(network: Network, name: str, output: Output, schema: Schema) -> None:

@@ -11,7 +11,7 @@ from auroral.errors import RunError
 
 def cannot_write(path: str, error: OSError) -> RunError:
     reason = error.strerror or str(error)
-    return RunError("CANNOT_WRITE", f"cannot write {path}: {reason}", where=path)
+    return RunError("CANNOT_WRITE", f"cannot write: {reason}", where=path)
 
 
 class AppendFile:
