@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from auroral.errors import RunError
+from auroral.errors import RunError, UsageError
 from auroral.io.chunk import DeadLetter
 from auroral.io.dead_letters import DeadLetterFile
 from auroral.io.sinks.callback import CallbackSink
@@ -73,6 +73,24 @@ def test_json_text() -> None:
         '{"a":"NaN","b\\"":"é"}',
         '{"a":null,"b\\"":null}',
     ]
+
+
+def test_a_header_belongs_to_its_rows(tmp_path: Path) -> None:
+    sink = CsvSink(tmp_path / "o.csv", "b string, a int")
+    sink.open(None)
+    with pytest.raises(UsageError, match=r"SINK_FIELDS.*o.csv.*fields b, a, but out has a, b"):
+        sink.write(delivery(1))
+    sink.close()
+    assert (tmp_path / "o.csv").read_text() == "b,a\n"
+
+
+@pytest.mark.parametrize("schema", ["a int, b string", {"a": "int", "b": "string"}, SCHEMA])
+def test_a_schema_may_be_text(tmp_path: Path, schema: Any) -> None:
+    sink = CsvSink(tmp_path / "o.csv", schema)
+    sink.open(None)
+    sink.write(delivery(1))
+    sink.close()
+    assert (tmp_path / "o.csv").read_text() == "a,b\n1,x\n"
 
 
 @pytest.mark.parametrize("kind", [CsvSink, JsonlSink])

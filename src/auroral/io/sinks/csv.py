@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,10 @@ PIECE_BYTES = 1 << 26
 class CsvSink:
     """A header row, then a line per row; positions are byte offsets."""
 
-    def __init__(self, path: str | Path, schema: Schema, *, durable: bool = False):
+    def __init__(
+        self, path: str | Path, schema: Schema | str | Mapping[str, str], *, durable: bool = False
+    ):
+        schema = Schema.parse(schema)
         self.path = str(path)
         self.fields = schema.names
         self._file = AppendFile(path, durable=durable)
@@ -48,6 +51,13 @@ class CsvSink:
             )
 
     def write(self, delivery: Delivery) -> Any:
+        if tuple(delivery.table.column_names) != tuple(self.fields):
+            raise UsageError(
+                "SINK_FIELDS",
+                f"the file was given the fields {', '.join(self.fields)}, but {delivery.output}"
+                f" has {', '.join(delivery.table.column_names)}",
+                where=self.path,
+            )
         position = self._file.append(b"")
         for piece in pieces(delivery.table):
             position = self._file.append(csv_lines(piece))
