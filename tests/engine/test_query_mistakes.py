@@ -65,6 +65,14 @@ CALLS: list[tuple[Callable[[au.Engine], Any], str]] = [
         " call; for more members give rows, an Arrow table or a pandas frame, not a path)",
     ),
     (
+        lambda e: e.modify(add={"alerts": [(1, 2)]}),
+        "BAD_PARAMETER: query alerts, key values: expected a dict of columns and values as row 1",
+    ),
+    (
+        lambda e: e.modify(add={"alerts": [{"rule": None}]}),
+        "BAD_VALUES: query alerts, key key: row 1 has no rule",
+    ),
+    (
         lambda e: e.modify(add={"all": "SELECT n FROM ticks"}),
         "there is a query all already (to replace it, remove it in the same call)",
     ),

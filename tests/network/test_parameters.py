@@ -55,6 +55,20 @@ def test_mistakes_in_a_file_are_told_with_their_row(
     assert said in refused("v.csv", tmp_path)
 
 
+@pytest.mark.parametrize("name", ["no.csv", "no.parquet", "no.arrow"])
+def test_a_file_that_is_not_there(name: str, tmp_path: Path) -> None:
+    said = f"BAD_FILE: query f, key values: there is no file {name}"
+    assert refused(name, tmp_path) == said
+
+
+def test_rows_are_dicts() -> None:
+    said = "expected a dict of columns and values as row 2, found tuple"
+    with pytest.raises(au.NetworkError, match=f"BAD_PARAMETER: query f, key values: {said}"):
+        network().family("f", SQL, [{"rule": 1, "sid": 2}, (2, 3)], "rule")
+    with pytest.raises(au.NetworkError, match="or a list of rows, found int"):
+        network().family("f", SQL, 5, "rule")
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [

@@ -95,7 +95,10 @@ class Registrar:
     ) -> Entry:
         """More members of a family, with results and keys of the types that the others have."""
         directory = self._network.directory
-        given = family.with_values(rows, directory)
+        try:
+            given = family.with_values(rows, directory)
+        except NetworkError as error:
+            raise self._network.locate(error, "queries", name) from None
         entry = self.entry(name, given)
         if entry.schema().fields != fields.fields[1:]:
             given = self._retyped(name, given, family)

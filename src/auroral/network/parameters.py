@@ -32,6 +32,8 @@ def read_file(path: str, directory: Path | None = None) -> pa.Table:
     if suffix not in _READERS:
         suffixes = ", ".join(_READERS)
         raise _bad("BAD_FILE", f"cannot read {path}: the suffixes are {suffixes}")
+    if not file.exists():
+        raise _bad("BAD_FILE", f"there is no file {path}")
     try:
         table = _READERS[suffix](str(file))
     except (OSError, pa.ArrowException) as error:

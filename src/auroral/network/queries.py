@@ -45,13 +45,14 @@ def _values(given: Any) -> Any:
         return given
     if hasattr(given, "columns") and hasattr(given, "dtypes"):
         return from_pandas(given)
-    if isinstance(given, Sequence) and all(isinstance(row, dict) for row in given):
-        return list(given)
-    raise NetworkError(
-        "BAD_PARAMETER",
-        "expected a Parquet, Arrow or CSV file, an Arrow table or a list of rows, found"
-        f" {type(given).__name__}",
-    )
+    what, found = "a Parquet, Arrow or CSV file, an Arrow table or a list of rows", type(given)
+    if isinstance(given, Sequence) and not isinstance(given, bytes):
+        odd = next((n for n, row in enumerate(given) if not isinstance(row, dict)), None)
+        if odd is None:
+            return list(given)
+        what, found = f"a dict of columns and values as row {odd + 1}", type(given[odd])
+    problem = f"expected {what}, found {found.__name__}"
+    raise NetworkError("BAD_PARAMETER", problem, where="key values")
 
 
 def _plain(values: Any) -> Any:
