@@ -110,6 +110,8 @@ MISTAKES = [
     ("▸FROM S", "BAD_QUERY", "SELECT"),
     ("▸SELECT FROM S", "BAD_QUERY", "what to select"),
     ("SELECT a▸, FROM S", "SYNTAX_ERROR", ""),
+    ("▸SELCT a FROM S", "SYNTAX_ERROR", "begins with SELECT, not with SELCT (did you mean SELECT"),
+    ("▸a FROM S", "SYNTAX_ERROR", "a query begins with SELECT, not with a"),
     ("▸UPDATE S SET a = 1", "BAD_QUERY", "UPDATE"),
     ("SELECT a ▸FROM", "SYNTAX_ERROR", ""),
     ("▸", "BAD_STATEMENT", "one statement"),
@@ -129,6 +131,19 @@ def test_mistake(marked: str, code: str, said: str) -> None:
         before = marked.partition("▸")[0]
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
         assert error.where == f"line {line}, column {column}"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) AS n FROM S [RANGE 5, WA nope]",
+        "SELECT S.a FROM S [RANGE 5, WA nope], T [RANGE 5] WHERE S.a = T.a",
+    ],
+)
+def test_no_text_stands_in_a_window(sql: str) -> None:
+    with pytest.raises(NetworkError, match=r"UNKNOWN_FIELD.*there is no field nope") as raised:
+        query_schema(sql, ARCS, PROGRESS)
+    assert raised.value.hint is None
 
 
 @pytest.mark.parametrize(

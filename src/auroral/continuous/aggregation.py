@@ -186,12 +186,7 @@ def _windows(
 def _window_attribute(flow: Flow, window: WindowClause) -> str:
     """The field of WA; without it, the one that makes progress."""
     if window.wa is not None:
-        on = flow.column(window.wa)
-        if on is None:
-            raise window.wa.error(
-                f"expected a field after WA, found {window.wa.text}", code="BAD_WINDOW"
-            )
-        return on
+        return flow.attribute(window.wa)
     if len(flow.progress) != 1:
         found = "none is declared" if not flow.progress else known(flow.progress)
         raise window.piece.error(

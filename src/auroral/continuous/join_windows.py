@@ -34,12 +34,7 @@ def attributes_of(flow: Flow, window: WindowClause | None) -> Sequence[str]:
     """The attributes on which a window, or a band, can lie."""
     if window is None or window.wa is None:
         return flow.progress
-    on = flow.column(window.wa)
-    if on is None:
-        raise window.wa.error(
-            f"expected a field after WA, found {window.wa.text}", code="BAD_WINDOW"
-        )
-    return (on,)
+    return (flow.attribute(window.wa),)
 
 
 def range_of(source: Source, own: Sequence[str]) -> Piece:

@@ -8,6 +8,7 @@ from typing import Any
 
 from auroral.boxes import Filter
 from auroral.boxes.predicate import predicate
+from auroral.errors import NetworkError
 from auroral.network.box import Box, Scope
 from auroral.network.types import Schema, quoted
 from auroral.sql.query_names import Resolved, Side, resolve
@@ -43,6 +44,18 @@ class Flow:
         reference = found.references[0]
         name = self.names[reference.side][reference.field]
         return name if found.text == quoted(name) else None
+
+    def attribute(self, wa: Piece) -> str:
+        """The arc's field that a window lies on."""
+        try:
+            on = self.column(wa)
+        except NetworkError as error:
+            if error.hint is None or error.hint.startswith("did you mean"):
+                raise
+            raise NetworkError(error.code, error.message, where=error.where) from None
+        if on is None:
+            raise wa.error(f"expected a field after WA, found {wa.text}", code="BAD_WINDOW")
+        return on
 
     def at(self, arc: str) -> Flow:
         """The same tuples, or some of them, on another arc."""

@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
-from auroral.errors import NetworkError
+from auroral.errors import NetworkError, closest
 from auroral.sql.lexer import Token, tokens
 from auroral.sql.parser import parse
 from auroral.sql.query_from import Source, read_sources, united
@@ -176,7 +176,10 @@ def _require_select(sql: str, parts: list[Part], clauses: Clauses) -> None:
         blank[token.start : token.end] = ("," if token.text == "union" else " ").ljust(
             token.end - token.start
         )
-    statement = _parsed(whole, "".join(blank))
+    try:
+        statement = _parsed(whole, "".join(blank))
+    except NetworkError as error:
+        raise _not_select(sql, parts) or error from None
     if not isinstance(statement, exp.Select):
         raise whole.error(f"expected a SELECT, found {statement.key.upper()}")
     for name, value in statement.args.items():
@@ -195,6 +198,18 @@ def _require_select(sql: str, parts: list[Part], clauses: Clauses) -> None:
     for clause, what in (("select", "what to select"), ("from", "a stream")):
         if not clauses.get(clause):
             raise whole.error(f"expected {clause.upper()} and {what}")
+
+
+def _not_select(sql: str, parts: list[Part]) -> NetworkError | None:
+    """What cannot be parsed because its first word is not SELECT."""
+    if not parts or not isinstance(parts[0], Token) or _word(parts[0]) in ("select", "from"):
+        return None
+    first = _piece(sql, parts[:1])
+    return first.error(
+        f"a query begins with SELECT, not with {first.text}",
+        code="SYNTAX_ERROR",
+        hint=closest(first.text, ["SELECT"]),
+    )
 
 
 def _parsed(whole: Piece, text: str) -> exp.Expression:
