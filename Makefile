@@ -29,7 +29,7 @@ check: tools ## Check format, lint, types and the import law
 	$(BIN)/pytest tests/system/test_import_law.py
 
 NAME ?= micro
-bench: setup ## Run a benchmark next to plain Structured Streaming: NAME=micro or oop
+bench: setup ## Run a benchmark next to plain Structured Streaming: NAME=micro, oop or cacq
 	@$(JAVA) $(BIN)/auroral bench $(NAME) $(ARGS)
 
 fmt: tools ## Format and mend what can be mended

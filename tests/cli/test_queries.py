@@ -84,9 +84,9 @@ def test_explain_shows_what_is_shared(run: Run) -> None:
         "eddy@news+ticks: 7 queries in one pass",
         "filters of ticks: price (3), sym (2), ts (1), cheap(price) (1, Python)",
         "SteMs ticks(sym) ⋈ news(sym), the latest (9, 9) rows",
-        "1 queries share one join",
+        "1 query shares one join",
         "panes on ts by sym",
-        "1 queries share partial aggregates",
+        "1 query shares partial aggregates",
         "runs as tens#1 → tens#2 → tens#3",
     ):
         assert line in shown

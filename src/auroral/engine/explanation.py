@@ -78,7 +78,7 @@ def _eddy(book: Book, arcs: tuple[str, ...]) -> list[str]:
     """What the queries over some arcs share, and how many there are of each."""
     version = book.version(arcs, 0)
     calls = {call.name: call.text for group in version.aggregates for call in group.calls}
-    lines = ["", f"{eddy_name(arcs)}: {version.queries} queries in one pass"]
+    lines = ["", f"{eddy_name(arcs)}: {_queries(version.queries)} in one pass"]
     for name, snapshot in version.filters.items():
         # Windows of joins are predicates too, on attributes no user has written.
         shown = [o for o in snapshot.operators if not o.name.startswith("#")]
@@ -87,16 +87,18 @@ def _eddy(book: Book, arcs: tuple[str, ...]) -> list[str]:
         filters = ", ".join(_filter(operator, calls) for operator in shown) or "none"
         bits, filed = book.parts(name).split()
         lines.append(f"  filters of {name}: {filters}")
-        lines.append(f"    {bits + filed} queries: {bits} in bitmaps, {filed} by access predicates")
+        lines.append(
+            f"    {_queries(bits + filed)}: {bits} in bitmaps, {filed} by access predicates"
+        )
     for group in version.joins:
         stems = [f"{arc}({', '.join(group.keys(n))})" for n, arc in enumerate(group.shape.arcs)]
         windows = f"the latest {group.rows} rows" if group.rows else f"near on {group.shape.on}"
         lines.append(f"  {group.name}: SteMs {' ⋈ '.join(stems)}, {windows}")
-        lines.append(f"    {_count(book, group.name)} queries share one join")
+        lines.append(f"    {_sharing(book, group.name)} one join")
     for aggregate in version.aggregates:
         keys = ", ".join(aggregate.shape.by) or "nothing"
         lines.append(f"  {aggregate.name}: panes on {aggregate.shape.on} by {keys}")
-        lines.append(f"    {_count(book, aggregate.name)} queries share partial aggregates")
+        lines.append(f"    {_sharing(book, aggregate.name)} partial aggregates")
     return lines
 
 
@@ -108,8 +110,18 @@ def _filter(operator: Operator, calls: Mapping[str, str]) -> str:
     return f"{name} ({operator.predicates}{python})"
 
 
-def _count(book: Book, kind: str) -> int:
-    return sum(entry.count for entry in book.entries.values() if entry.kind == kind)
+def _sharing(book: Book, kind: str) -> str:
+    count = sum(entry.count for entry in book.entries.values() if entry.kind == kind)
+    return f"{_queries(count)} {'shares' if count == 1 else 'share'}"
+
+
+def _queries(count: int) -> str:
+    """So many queries, in words.
+
+    >>> _queries(1), _queries(2)
+    ('1 query', '2 queries')
+    """
+    return f"{count} {'query' if count == 1 else 'queries'}"
 
 
 def _plan(
