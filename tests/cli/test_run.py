@@ -117,6 +117,8 @@ def test_a_held_run_goes_on_when_the_file_has_grown(auroral: Run) -> None:
         (("run", "net.yaml", *INPUTS, "--output", "ot=o.csv"), 2, "there is no output ot"),
         (("run", "net.yaml", *INPUTS, "--output", "out=no/such/o.csv"), 1, "CANNOT_WRITE"),
         (("run", "net.yaml", *INPUTS, "--train", "0"), 2, "train"),
+        (("run", "net.yaml", *INPUTS, "--for", "-1"), 2, "--for"),
+        (("run", "net.yaml", *INPUTS, "--master", "foo"), 2, "there is no Spark master foo"),
         (("run", "net.yaml", *INPUTS, "--clock", "sundial"), 2, "BAD_OPTION"),
         (("bench", "nothing"), 2, "UNKNOWN_BENCHMARK"),
         (("fly",), 2, "No such command"),

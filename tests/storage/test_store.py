@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from auroral.errors import RunError, StateError
+from auroral.errors import RunError, StateError, UsageError
 from auroral.storage import HELD, Change, Fresh, Journal, Store
 from auroral.storage.compaction import FAN_IN, SMALL_ROWS, runs_to_merge
-from auroral.storage.segment import MAX_FILE_BYTES, Segment
+from auroral.storage.segment import MAX_FILE_BYTES, Segment, disk_errors
 from tests.effort import operations
 
 
@@ -210,6 +211,14 @@ def test_an_unwritable_directory_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RunError) as caught:
         Store(file / "state")
     assert caught.value.code == "CANNOT_WRITE"
+    assert "space" not in str(caught.value)
+    with pytest.raises(UsageError, match=r"BAD_OPTION: .*file: state is a directory, not a file"):
+        Store(file)
+
+
+def test_a_full_disk_wants_space(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="free some space"), disk_errors(tmp_path):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_the_journal_gives_back_whole_entries_only(tmp_path: Path) -> None:

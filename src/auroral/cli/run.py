@@ -53,7 +53,7 @@ def run(
         ),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option("--for", metavar="SECONDS", help="stop after so long")
+        float | None, typer.Option("--for", metavar="SECONDS", min=0, help="stop after so long")
     ] = None,
 ) -> None:
     """Run a network until its inputs end, or until Ctrl-C."""

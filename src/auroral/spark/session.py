@@ -45,6 +45,7 @@ def start_session(
     master: str = "local[*]", name: str = "auroral", *, for_analysis: bool = False
 ) -> SparkSession:
     """A new session, or the one this process has already."""
+    _require_master(master)
     global _for_analysis  # noqa: PLW0603
     active = _present()
     if active is not None and _for_analysis and not for_analysis:
@@ -93,6 +94,14 @@ def start_session(
         raise RunError("SPARK_DID_NOT_START", f"{reason}", where=f"master {master}") from error
     _for_analysis = for_analysis
     return session
+
+
+def _require_master(master: Any) -> None:
+    """Refuse what Spark would; its Java ends then without a word to us."""
+    if not isinstance(master, str) or not master.startswith(("local", "spark:", "k8s:", "yarn")):
+        problem = f"there is no Spark master {master}"
+        hint = "as in local[*], local[4], spark://host:7077, k8s://https://host:443, yarn"
+        raise UsageError("BAD_OPTION", problem, hint=hint)
 
 
 def _present() -> SparkSession | None:

@@ -6,15 +6,22 @@ import fcntl
 import os
 from pathlib import Path
 
-from auroral.errors import StateError
+from auroral.errors import StateError, UsageError
 from auroral.storage.segment import disk_errors
 
 
 class DirectoryLock:
-    """Held while the process lives; the operating system releases it when the process dies."""
+    """Held while the process lives; the operating system releases it when the process dies.
+
+    Makes the directory if there is none.
+    """
 
     def __init__(self, directory: Path):
+        if directory.exists() and not directory.is_dir():
+            problem = "state is a directory, not a file"
+            raise UsageError("BAD_OPTION", problem, where=str(directory))
         with disk_errors(directory):
+            directory.mkdir(parents=True, exist_ok=True)
             self._file = (directory / "lock").open("a+")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -61,11 +62,13 @@ def disk_errors(path: Path | str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise RunError(
             "CANNOT_WRITE",
             f"cannot write: {reason}",
             where=str(path),
-            hint="free some space or choose another state directory, then start again",
+            hint=f"{'free some space or ' if full else ''}choose another state directory,"
+            " then start again",
         ) from error
 
 

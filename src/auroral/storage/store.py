@@ -85,8 +85,6 @@ class Store:
             path = Path(tempfile.mkdtemp(prefix="auroral-"))
         else:
             path = Path(directory).absolute()
-            with disk_errors(path):
-                path.mkdir(parents=True, exist_ok=True)
             self._owner = DirectoryLock(path)
         with disk_errors(path):
             (path / "segments").mkdir(exist_ok=True)
