@@ -12,6 +12,7 @@ import auroral as au
 from auroral.io.iterable import IterableSource
 from auroral.kernels.accumulator_functions import WindowFunction
 from auroral.kernels.accumulator_spec import CallSpec
+from auroral.network.types import Type
 from auroral.spark.functions import applied
 from auroral.testing import run
 from tests.conformance import sparkless
@@ -56,9 +57,26 @@ def test_a_predicate_that_exits_fails_its_query_on_that_tuple(
 @pytest.mark.parametrize("raised", RAISED)
 def test_what_a_box_calls_exits_for_one_tuple(raised: type[BaseException]) -> None:
     belongs, values = pa.array([True] * 3), pa.array([6, 7, 8])
-    found = applied(leaving(raised), pa.int64(), belongs, (values,)).to_pylist()
+    found = applied(leaving(raised), Type("bigint"), belongs, (values,)).to_pylist()
     assert [row["value"] for row in found] == [6, None, 8]
     assert found[1]["error"] == f"{raised.__name__}: seven"
+
+
+def label(values: pa.Array) -> Any:
+    return ["x"] * len(values)
+
+
+def test_a_box_says_which_function_gives_another_type() -> None:
+    said = "TypeError: label should return bigint, and returned string (Failed to parse"
+    found = applied(label, Type("bigint"), pa.array([True]), (pa.array([6]),)).to_pylist()
+    assert found[0]["value"] is None
+    assert found[0]["error"].startswith(said)
+    net = au.Network("n")
+    arc = net.stream("s", "a bigint")
+    how = {"udf": label, "args": ["a"], "returns": "bigint"}
+    net.output("o", net.box("map", input=arc, compute={"b": how}))
+    dead = run(net, {"s": [{"a": 6}]}).dead_letters
+    assert [letter.reason.startswith(said) for letter in dead] == [True]
 
 
 class Last:

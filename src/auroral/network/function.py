@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
+import pyarrow as pa
 from pydantic import BeforeValidator, StrictStr, field_serializer
 
 from auroral.errors import NetworkError, closest, known
@@ -131,6 +132,15 @@ def load_named(name: str, directory: Path | None = None) -> Callable[..., Any]:
     if not callable(target):
         raise NetworkError("BAD_FUNCTION", f"{name} is not callable")
     return target  # type: ignore[no-any-return]
+
+
+def fitted(result: pa.Array, returns: Type, function: Callable[..., Any]) -> pa.Array:
+    """What a function gave, in the type it was declared with."""
+    try:
+        return result.cast(returns.arrow())
+    except pa.ArrowException as error:
+        problem = f"{_qualified(function)} should return {returns}, and returned {result.type}"
+        raise TypeError(f"{problem} ({error})") from None
 
 
 def _parameters(target: Callable[..., Any], label: str) -> tuple[str, ...]:

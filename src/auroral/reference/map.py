@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.boxes.map import Map
-from auroral.network.function import Function
+from auroral.network.function import Function, fitted
 from auroral.network.types import Schema
 from auroral.reference.operator import RAISED, FunctionFailedError, Row
 from auroral.sql.expression import evaluator
@@ -44,7 +44,7 @@ class ReferenceMap:
 
 def _caller(how: Function, schema: Schema, directory: Path | None) -> Callable[[Row], Any]:
     """The Python function as a function of one tuple; it sees Arrow arrays of one value each."""
-    function, returns = how.load(directory), how.type(directory).arrow()
+    function, returns = how.load(directory), how.type(directory)
     types = {n: schema.field(n).type.arrow() for n in how.arguments(schema, directory)}
 
     def call(row: Row) -> Any:
@@ -54,7 +54,7 @@ def _caller(how: Function, schema: Schema, directory: Path | None) -> Callable[[
             found = result if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result)
             if len(found) != 1:
                 raise ValueError(f"expected 1 values, the function returned {len(found)}")
-            return found.cast(returns).to_pylist(maps_as_pydicts="strict")[0]
+            return fitted(found, returns, function).to_pylist(maps_as_pydicts="strict")[0]
         except RAISED as error:
             raise FunctionFailedError(f"{type(error).__name__}: {error}"[:500]) from error
 

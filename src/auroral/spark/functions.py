@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.functions import arrow_udf
 
-from auroral.network.function import Function, load_named
+from auroral.network.function import Function, fitted, load_named
 from auroral.network.types import Field, Schema, Type
 from auroral.spark.frame import Condition, Frame, Lane
 
@@ -40,7 +40,7 @@ def call(
     fields = tuple(Field(name, frame.type_of(column)) for name, column in lane.columns.items())
     arguments = how.arguments(Schema(fields), directory)
     target = how.udf if isinstance(how.udf, str) else how.load()
-    apply = _applier(target, returns.arrow(), str(directory) if directory else None)
+    apply = _applier(target, returns, str(directory) if directory else None)
     result = arrow_udf(apply, f"struct<value:{returns},error:string>")  # type: ignore[call-overload]
     # Or Spark would evaluate it once for the filter and once more for the result.
     result = result.asNondeterministic()
@@ -57,7 +57,7 @@ def call(
     return value, Failures(lane.where(condition), condition, reason, row)
 
 
-def _applier(target: Any, returns: pa.DataType, directory: str | None) -> Callable[..., pa.Array]:
+def _applier(target: Any, returns: Type, directory: str | None) -> Callable[..., pa.Array]:
     def apply(belongs: pa.Array, *columns: pa.Array) -> pa.Array:
         function = target
         if isinstance(target, str):
@@ -69,14 +69,14 @@ def _applier(target: Any, returns: pa.DataType, directory: str | None) -> Callab
 
 def applied(
     function: Callable[..., Any],
-    returns: pa.DataType,
+    returns: Type,
     belongs: pa.Array,
     columns: tuple[pa.Array, ...],
 ) -> pa.Array:
     """The struct of value and error for each row; rows that do not belong get NULL."""
     chosen = [column.filter(belongs) for column in columns]
     count = belongs.true_count
-    values, errors = pa.nulls(count, returns), pa.nulls(count, pa.string())
+    values, errors = pa.nulls(count, returns.arrow()), pa.nulls(count, pa.string())
     if count:
         try:
             values = _called(function, returns, chosen, count)
@@ -95,7 +95,7 @@ def _positions(belongs: pa.Array) -> pa.Array:
 
 
 def _called(
-    function: Callable[..., Any], returns: pa.DataType, columns: list[pa.Array], count: int
+    function: Callable[..., Any], returns: Type, columns: list[pa.Array], count: int
 ) -> pa.Array:
     result = function(*columns)
     if isinstance(result, pa.ChunkedArray):
@@ -104,11 +104,11 @@ def _called(
         result = pa.array(result)
     if len(result) != count:
         raise ValueError(f"expected {count} values, the function returned {len(result)}")
-    return result if result.type == returns else result.cast(returns)
+    return result if result.type == returns.arrow() else fitted(result, returns, function)
 
 
 def _one_by_one(
-    function: Callable[..., Any], returns: pa.DataType, columns: list[pa.Array], count: int
+    function: Callable[..., Any], returns: Type, columns: list[pa.Array], count: int
 ) -> tuple[pa.Array, pa.Array]:
     values: list[pa.Array] = []
     errors: list[str | None] = []
@@ -117,6 +117,6 @@ def _one_by_one(
             values.append(_called(function, returns, [c.slice(row, 1) for c in columns], 1))
             errors.append(None)
         except BaseException as error:
-            values.append(pa.nulls(1, returns))
+            values.append(pa.nulls(1, returns.arrow()))
             errors.append(f"{type(error).__name__}: {error}"[:500])
     return pa.concat_arrays(values), pa.array(errors, pa.string())
