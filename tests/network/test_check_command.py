@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import auroral
 from auroral.cli import main as cli
 from auroral.network.json_schema import network_schema
 
@@ -36,6 +37,20 @@ def test_a_valid_network(
     assert "query hot sid int, pos int" in lines
     assert "note: alerts (kafka) is valid; this version does not run it yet" in shown.err
     assert "Traceback" not in shown.err
+
+
+def test_the_version_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert called(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out == f"auroral {auroral.__version__}\n"
+
+
+def test_python_runs_the_package(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "auroral", "check", str(written(tmp_path, SOLDIERS))]
+    assert (
+        "output alerts" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    )
 
 
 def test_every_arc_is_shown(

@@ -25,7 +25,7 @@ LAYERS = (
     ("engine",),
     ("testing", "bench"),
     ("cli",),
-    ("demo",),
+    ("demo", "__main__"),
 )
 """Packages (and modules) of auroral, the ones used first; those of one line are strangers."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -17,6 +19,26 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"auroral {version('auroral')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_tell_version, help="tell the version and exit"
+        ),
+    ] = False,
+) -> None:
+    """Take what stands before the verb."""
+
+
 app.command("check")(check.check)
 app.command("run")(run.run)
 app.command("explain")(explain.explain)
