@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -122,6 +124,27 @@ def test_no_worker_ends(make_engine: MakeEngine) -> None:
         assert engine.dequeue("o")["b"].to_pylist() == [6, 8]
         assert engine.dequeue("q")["n"].to_pylist() == [6, 8]
         assert engine.stats()["boxes"]["m"]["dead"] == 1
+
+
+@pytest.mark.spark
+def test_a_worker_that_ends_is_told_and_a_mended_function_goes_on(
+    make_engine: MakeEngine, tmp_path: Path
+) -> None:
+    def network(function: Callable[..., Any]) -> au.Network:
+        net = ticks()
+        net.function("odd", function, returns="boolean")
+        net.query("odd_ones", "SELECT n FROM ticks WHERE odd(n)")
+        return net
+
+    with make_engine(network(lambda _n: os._exit(7)), state=tmp_path) as engine:
+        engine.enqueue("ticks", batch(0, 5))
+        with pytest.raises(au.RunError, match=r"SPARK_FAILED: .*: a Python worker ended: "):
+            engine.drain()
+    with make_engine(
+        network(lambda n: [each % 2 == 1 for each in n.to_pylist()]), state=tmp_path
+    ) as engine:
+        engine.drain()
+        assert numbers(engine.dequeue("odd_ones")) == [1, 3]
 
 
 @pytest.mark.parametrize(

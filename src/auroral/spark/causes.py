@@ -21,6 +21,7 @@ _OF_VALUES = (
     "java.time.DateTimeException",
     "java.util.zip.DataFormatException",
 )
+_ENDED = "Python worker exited unexpectedly"
 _TRACEBACK = "Traceback (most recent call last):\n"
 
 
@@ -39,6 +40,8 @@ def reason(error: Exception) -> str:
     """The first line of the innermost cause, or the last line of a worker's traceback."""
     cause = _innermost(error)
     text = str(error if cause is None else cause.getMessage() or cause.getClass().getName())
+    if _ENDED in str(error):
+        return "a Python worker ended: a function left it, native code crashed, or memory ran out"
     _, found, trace = str(error).partition(_TRACEBACK)
     if found:
         # The last line of a worker's traceback says more than Spark's first.
