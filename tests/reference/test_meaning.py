@@ -106,7 +106,7 @@ def test_function_of_the_wrong_length_or_type_fails_its_tuples() -> None:
     out = run(net, {"s": numbers(1)})
     assert out == {"two": [], "text": []}
     reasons = [d.reason.split(":")[0] for d in out.dead_letters]
-    assert reasons == ["ValueError", "ArrowInvalid"]
+    assert reasons == ["ValueError", "TypeError"]
 
 
 def test_union_takes_tuples_as_they_arrive() -> None:
