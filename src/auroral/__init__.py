@@ -7,7 +7,7 @@ import auroral.boxes  # noqa: F401  (makes the boxes known)
 from auroral.boxes.order import Order
 from auroral.boxes.window import Window
 from auroral.continuous.expansion import query_schemas
-from auroral.errors import AuroralError, NetworkError, RunError, StateError, UsageError
+from auroral.errors import AuroralError, NetworkError, RunError, SinkError, StateError, UsageError
 from auroral.io.iterable import IterableSource
 from auroral.io.open import check_sink
 from auroral.io.sinks.csv import CsvSink
@@ -61,6 +61,7 @@ __all__ = [
     "Query",
     "RunError",
     "Schema",
+    "SinkError",
     "StateError",
     "UsageError",
     "Window",

@@ -51,6 +51,10 @@ class RunError(AuroralError):
     """Something failed while data flowed: a disk, a sink, Spark."""
 
 
+class SinkError(RunError):
+    """A sink raised: it gets nothing more until it is bound anew, others do."""
+
+
 class StateError(AuroralError):
     """A state directory cannot be used: another network's, newer, locked, damaged."""
 

@@ -65,6 +65,35 @@ def test_the_result_does_not_depend_on_the_train(auroral: Run, train: str | None
     assert "output all: 6 made, not delivered (no sink)" in said
 
 
+def test_a_sink_that_fails_stops_alone(auroral: Run) -> None:
+    Path("full.jsonl").symlink_to("/dev/full")
+    outputs = ("--output", "out=out.csv", "--output", "all=full.jsonl")
+    code, _, said = auroral("run", "net.yaml", *INPUTS, *outputs, "--state", "s")
+    assert code == 1
+    assert Path("out.csv").read_text() == EXPECTED
+    assert "output out: 4 out → out.csv\n" in said
+    assert "output all: 0 out → full.jsonl, 6 not: it failed\n" in said
+    last = said.splitlines()[-1]
+    assert last.startswith("auroral: SINK_FAILED: output all: CANNOT_WRITE: full.jsonl: ")
+    assert last.endswith("(once that is mended, the same command goes on)")
+    Path("full.jsonl").unlink()
+    code, _, said = auroral("run", "net.yaml", *INPUTS, *outputs, "--state", "s")
+    assert code == 0, said
+    assert Path("out.csv").read_text() == EXPECTED
+    assert Path("full.jsonl").read_text().count("\n") == 6
+
+
+def test_a_run_without_any_sink_left_ends(auroral: Run) -> None:
+    Path("full.jsonl").symlink_to("/dev/full")
+    net = NETWORK.replace("  all: {from: both}\n", "").replace(
+        "left: {schema", "left: {source: {format: rate, rows_per_second: 50}, schema"
+    )
+    Path("net.yaml").write_text(net.replace("x >= 2", "x >= 0"))
+    code, _, said = auroral("run", "net.yaml", "--output", "out=full.jsonl", "--for", "60")
+    assert code == 1, said
+    assert "SINK_FAILED: output out: CANNOT_WRITE" in said.splitlines()[-1]
+
+
 def test_rows_come_in_order_of_arrival(auroral: Run) -> None:
     Path("left.csv").write_text("id,name,x,_at\n1,a,9,5\n2,b,9,1\n3,c,9,3\n")
     Path("right.jsonl").write_text('{"id": 10, "x": 9, "_at": 3}\n{"id": 11, "x": 9, "_at": 0.5}\n')

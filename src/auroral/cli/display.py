@@ -72,6 +72,8 @@ def status_line(stats: Mapping[str, Any], rate_per_s: float) -> str:
     ]
     if lags:
         parts.insert(3, f"lag {max(lags):.1f} s")
+    if failed := [name for name, output in stats["outputs"].items() if "failed" in output]:
+        parts.append(f"failed sinks: {', '.join(failed)}")
     return "  ".join(parts)
 
 
@@ -95,7 +97,8 @@ def summary(
         lines.append(f"  stream {name}: {stream['in']:,} in{dead}")
     for name, output in stats["outputs"].items():
         if name in targets:
-            lines.append(f"  output {name}: {output['out']:,} out → {targets[name]}")
+            failed = f", {output['waiting']:,} not: it failed" if "failed" in output else ""
+            lines.append(f"  output {name}: {output['out']:,} out → {targets[name]}{failed}")
         else:
             lines.append(f"  output {name}: {output['waiting']:,} made, not delivered (no sink)")
     for name, query in stats["queries"].items():

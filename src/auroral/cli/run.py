@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +16,7 @@ from auroral.cli.check import NetworkFile
 from auroral.cli.display import Display, summary
 from auroral.engine import Engine
 from auroral.engine.wiring import declared_source
-from auroral.errors import UsageError, closest, known
+from auroral.errors import SinkError, UsageError, closest, known
 from auroral.io.open import open_sink
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
@@ -107,6 +109,15 @@ def run(
         ),
         err=True,
     )
+    for name, reason in _failed(stats).items():
+        hint = "once that is mended, the same command goes on" if state is not None else None
+        raise SinkError("SINK_FAILED", reason, where=f"output {name}", hint=hint)
+
+
+def _failed(stats: Mapping[str, Any]) -> dict[str, str]:
+    """Outputs whose sinks failed, and why."""
+    outputs = stats["outputs"].items()
+    return {name: output["failed"] for name, output in outputs if "failed" in output}
 
 
 def _on_signal(stop: threading.Event) -> None:
@@ -119,19 +130,28 @@ def _work(
 ) -> bool:
     """Let it run; False if it was stopped before the inputs ended."""
     if engine.ended:
-        engine.finish()  # it may have been killed after the end was declared, before the last step
+        _finish(engine)  # it may have been killed after the end was declared, before the last step
         display.say("this run ended before; what was added to its inputs since is not read")
         return True
     deadline = None if seconds is None else time.monotonic() + seconds
     while not engine.idle:
         if stop.is_set() or (deadline is not None and time.monotonic() >= deadline):
             return False
-        display.show(engine.stats())
+        stats = engine.stats()
+        display.show(stats)
+        if stats["outputs"] and len(_failed(stats)) == len(stats["outputs"]):
+            return False  # as when who read our standard output went away
         engine.wait(_LOOK_S)
     display.show(engine.stats(), final=True)
     if not hold:
-        engine.finish()
+        _finish(engine)
     return True
+
+
+def _finish(engine: Engine) -> None:
+    """End all input; sinks that fail are told in the end."""
+    with suppress(SinkError):
+        engine.finish()
 
 
 def _pairs(given: list[str] | None, option: str, what: str, names: Any) -> dict[str, str]:

@@ -232,8 +232,10 @@ class Engine:
         trace: TracebackType | None,
     ) -> None:
         self.shutdown()
-        if error is None and self._loop.failure is not None:
-            raise self._loop.failure
+        if error is None:
+            if self._loop.failure is not None:
+                raise self._loop.failure
+            self._loop.works.sinks.require_well()
 
     # ── data in and out ──
 
@@ -285,7 +287,14 @@ class Engine:
             return self._loop.works.outputs.dequeue_all(name, limit)
 
     def drain(self, timeout_s: float | None = None) -> None:
-        """Wait until everything that has been enqueued is processed and delivered."""
+        """Wait until everything that has been enqueued is processed and delivered.
+
+        If a sink has failed, that is told when all others have got everything.
+        """
+        self._drain(timeout_s)
+        self._loop.works.sinks.require_well()
+
+    def _drain(self, timeout_s: float | None = None) -> None:
         self._require_running()
         for reader in self._readers:
             reader.drain()
@@ -293,7 +302,7 @@ class Engine:
 
     def finish(self) -> None:
         """Declare the end of all input: every window closes, marks go to the end."""
-        self.drain()
+        self._drain()
         if not self.ended:
             with self._loop.between_rounds():
                 self._loop.works.plane.end(self._ingest.end())
@@ -327,7 +336,10 @@ class Engine:
         self._sources.append(source)
 
     def bind_sink(self, output: str, sink: Sink | Callable[[Delivery], object]) -> None:
-        """Deliver an output to a sink or a function; before `start`, or a query at any time."""
+        """Deliver an output to a sink or a function; before `start`, or a query at any time.
+
+        If its sink has failed, this one takes what is left.
+        """
         require_name(output, "an output or a query")
         sink = as_sink(sink)
         if not self._started:
@@ -344,7 +356,8 @@ class Engine:
                     f"give {output} a sink while another still gets what a query of that name gave"
                 )
                 self._loop.settle(self._ingest.next_moment)
-            if not works.sinks.has(output) and self._queries.catalogue.view(output) is None:
+            there = works.sinks.has(output) or output in works.sinks.failed
+            if not there and self._queries.catalogue.view(output) is None:
                 if output not in works.checked.arcs:
                     works.outputs.require(output)
                 self._require_stopped()

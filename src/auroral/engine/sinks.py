@@ -18,7 +18,7 @@ from auroral.engine.queries import Queries
 from auroral.engine.readers import consumer
 from auroral.engine.rests import Leaving, Rest, Unread
 from auroral.engine.views import View
-from auroral.errors import AuroralError, RunError, StateError, UsageError
+from auroral.errors import AuroralError, SinkError, StateError, UsageError
 from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.network.network import Network
@@ -50,6 +50,8 @@ class Sinks:
         """Outputs that have a sink, or had one in an earlier run and may have it again."""
         self._called: set[str] = set()
         """Those whose sinks are being called."""
+        self.failed: dict[str, SinkError] = {}
+        """Those whose sinks raised, and are not called again; what they have not got is kept."""
         self.outputs = outputs(self)
         """What there is to deliver; there are others when boxes have come or gone."""
 
@@ -60,12 +62,13 @@ class Sinks:
         waiting = output in self._rests.outputs
         if not waiting:
             self.outputs.require(output)
-        if output in self.all:
+        instead = self.failed.get(output)
+        if output in self.all and instead is None:
             raise UsageError("HAS_SINK", f"the output {output} has a sink already")
         target = _target(sink)
         saved = self._store.manifest.sink(output)
-        if saved is not None and saved["to"] != target and saved.get("closed"):
-            saved = None  # it was another query's
+        if saved is not None and saved["to"] != target and (saved.get("closed") or instead):
+            saved = None  # it was another query's, or another sink takes the rest
         if saved is not None and saved.get("empty"):
             saved = None
         if saved is not None and saved["to"] != target:
@@ -74,6 +77,9 @@ class Sinks:
                 f"this state has delivered {output} to {saved['to']}, not to {target}",
                 hint="use the same sink, or another state directory",
             )
+        failed = self._sink(output)
+        if failed is not None:
+            failed.close()
         sink.open(None if saved is None else saved["at"])
         if saved is None and hasattr(sink, "path"):  # what others wrote there is no more
             self._store.forget_sinks(target)
@@ -85,9 +91,11 @@ class Sinks:
             at = {"at": None, "empty": True} if saved is None else {"at": saved["at"]}
             record = {"to": target, **at, **self._rests.saved(output)}
             self._store.commit(Change(sinks={output: record}))
+            self.failed.pop(output, None)
             if view is None:
                 self.ending[output] = sink
                 return
+            self.ending.pop(output, None)
             self.open[output] = sink
             self.known.add(output)
             self.outputs.readers.look_again()
@@ -197,13 +205,23 @@ class Sinks:
         """
         delivered = 0
         for output, sink in self.all.items():
-            if self._sink(output) is sink and output not in self._called:
+            idle = output not in self._called and output not in self.failed
+            if idle and self._sink(output) is sink:
                 self._called.add(output)
                 try:
                     delivered += self._deliver(output, sink)
+                except SinkError as error:
+                    self.failed[output] = error
                 finally:
                     self._called.discard(output)
         return delivered
+
+    def require_well(self) -> None:
+        """Tell of a sink that failed."""
+        for output, error in list(self.failed.items()):
+            if self._sink(output) is None:  # it has removed its query: nobody can bind it again
+                del self.failed[output]
+            raise error
 
     def _sink(self, output: str) -> Sink | None:
         sink = self.open.get(output)
@@ -268,22 +286,27 @@ class Sinks:
         rows = visible(table).cast(view.schema)
         try:
             return sink.write(Delivery(output, rows, moment(table, 0), moment(table, -1)))
-        except AuroralError as error:
-            raise error.at(f"output {output}") from error
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
                 raise  # somebody does not want to wait
-            reason = f"{type(error).__name__}: {error}"
-            raise RunError("SINK_FAILED", reason, where=f"output {output}") from error
+            known = isinstance(error, AuroralError)
+            raise SinkError(
+                "SINK_FAILED",
+                str(error) if known else f"{type(error).__name__}: {error}",
+                where=f"output {output}",
+                hint="what it has not taken waits for another bind_sink, or the next start",
+            ) from error
 
     @property
     def delivered(self) -> bool:
-        """Whether every sink has got everything, and has returned."""
+        """Whether every sink that works has got everything, and has returned."""
         waiting = any(self._is_waiting(output) for output in self.all)
         return not waiting and not self._called
 
     def _is_waiting(self, output: str) -> bool:
         with self._queries.lock:
+            if output in self.failed:
+                return False
             if self._rests.of(output) or output in self.ending:
                 return True
             view = self.outputs.found(output)

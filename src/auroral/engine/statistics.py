@@ -60,6 +60,9 @@ def statistics(works: Works, store: Store, queries: Queries, *, wall: bool) -> d
     }
     for name, left in works.sinks.left().items():
         shown.setdefault(name, {"out": 0, "waiting": 0, "lag_s": None})["left"] = left
+    for name, error in list(works.sinks.failed.items()):
+        if name in shown:
+            shown[name]["failed"] = error.message
     recent = list(works.stepper.durations_s)
     steps = sum(value for (entity, _), value in counts.items() if entity == "steps")
     registered = queries.catalogue.statistics()
