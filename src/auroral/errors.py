@@ -64,6 +64,12 @@ def ended() -> UsageError:
     return UsageError("NOT_STARTED", "the engine was shut down meanwhile")
 
 
+def too_late() -> UsageError:
+    """Something was bound to an engine that runs."""
+    problem = "sources and sinks of outputs are bound before the start"
+    return UsageError("ALREADY_STARTED", problem)
+
+
 def require_name(name: Any, of: str) -> None:
     """Refuse what cannot be a name."""
     if not isinstance(name, str):

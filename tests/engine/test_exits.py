@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -126,25 +126,87 @@ def test_no_worker_ends(make_engine: MakeEngine) -> None:
         assert engine.stats()["boxes"]["m"]["dead"] == 1
 
 
-@pytest.mark.spark
-def test_a_worker_that_ends_is_told_and_a_mended_function_goes_on(
-    make_engine: MakeEngine, tmp_path: Path
-) -> None:
-    def network(function: Callable[..., Any]) -> au.Network:
-        net = ticks()
-        net.function("odd", function, returns="boolean")
-        net.query("odd_ones", "SELECT n FROM ticks WHERE odd(n)")
-        return net
+def ending(how: Callable[[], object]) -> Callable[..., Any]:
+    """A function that gives what it got; at the number seven its process ends."""
 
-    with make_engine(network(lambda _n: os._exit(7)), state=tmp_path) as engine:
-        engine.enqueue("ticks", batch(0, 5))
-        with pytest.raises(au.RunError, match=r"SPARK_FAILED: .*: a Python worker ended: "):
+    @au.function("bigint")
+    def same(n: pa.Array) -> pa.Array:
+        if 7 in n.to_pylist():
+            how()
+        return n
+
+    return same
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        (lambda: os._exit(0), "exit code 0"),
+        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "SIGSEGV"),
+    ],
+)
+@pytest.mark.parametrize("driver_bytes", [0, 1 << 30])
+def test_a_tuple_that_ends_its_worker_fails_alone(
+    make_engine: MakeEngine, how: Callable[[], object], told: str, driver_bytes: int
+) -> None:
+    class Window:
+        returns = "bigint"
+
+        def init(self) -> list[int]:
+            return []
+
+        def incr(self, state: list[int], n: int) -> None:
+            state.append(n)
+
+        def final(self, state: list[int]) -> int:
+            if 7 in state:
+                how()
+            return sum(state)
+
+    net = ticks()
+    arc = net.stream("s", "n bigint")
+    net.output("o", arc.map(keep=["n"], name="m", b=ending(how)))
+    order, window = au.Order("tup#"), au.Window(size=2)
+    net.output("w", arc.aggregate(order, window, name="w", total=Window))
+    net.function("same", ending(how), returns="bigint")
+    net.query("exits", "SELECT n FROM ticks WHERE same(n) >= 0")
+    net.query("shown", "SELECT n, same(n) AS again FROM ticks WHERE n < 20")
+    net.query("dear", "SELECT n FROM ticks WHERE price > 10")
+    why = f"the function ended its process ({told})"
+    with make_engine(net, driver_bytes=driver_bytes) as engine:
+        for start in (0, 20):
+            engine.enqueue("ticks", batch(start, start + 20))
+            engine.enqueue("s", [{"n": start + n} for n in range(20)])
             engine.drain()
-    with make_engine(
-        network(lambda n: [each % 2 == 1 for each in n.to_pylist()]), state=tmp_path
-    ) as engine:
+        assert numbers(engine.dequeue("exits")) == [n for n in range(40) if n != 7]
+        assert engine.dequeue("shown")["again"].to_pylist() == [
+            n if n != 7 else None for n in range(20)
+        ]
+        assert numbers(engine.dequeue("dear")) == above(10, (0, 40))
+        assert engine.dequeue("o")["b"].to_pylist() == [n for n in range(40) if n != 7]
+        sums = [2 * n + 1 for n in range(0, 40, 2) if n != 6]
+        assert engine.dequeue("w")["total"].to_pylist() == sums
+        stats = engine.stats()
+        assert stats["queries"]["exits"]["errors"] == 1
+        assert stats["queries"]["exits"]["error"] == why
+        assert stats["boxes"]["m"]["dead"] == stats["boxes"]["w"]["dead"] == 1
+        assert engine.dead_letters.read_text().count(why) == 2
+
+
+@pytest.mark.spark
+def test_a_worker_that_ends_for_every_tuple_ends_no_step(make_engine: MakeEngine) -> None:
+    net = ticks()
+    net.function("odd", lambda _n: os._exit(7), returns="boolean")
+    net.query("odd_ones", "SELECT n FROM ticks WHERE odd(n)")
+    net.query("all", "SELECT n FROM ticks")
+    with make_engine(net) as engine:
+        engine.enqueue("ticks", batch(0, 40))
         engine.drain()
-        assert numbers(engine.dequeue("odd_ones")) == [1, 3]
+        assert numbers(engine.dequeue("all")) == list(range(40))
+        assert engine.matches("odd_ones").to_pylist() == [
+            {"query": "odd_ones", "matches": 0, "errors": 40}
+        ]
 
 
 @pytest.mark.parametrize(

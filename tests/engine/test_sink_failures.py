@@ -87,14 +87,12 @@ def test_the_end_is_the_end_for_others() -> None:
 
 def test_leaving_the_block_tells_of_it() -> None:
     session: Any = sparkless.NoSession()
-    with (
-        pytest.raises(au.SinkError, match="output all: OSError: no room"),
-        au.Engine(all_ticks(), spark=session, background=False) as engine,
-    ):
-        engine.bind_sink("all", Failing())
-        engine.enqueue("ticks", batch(0, 3))
-        with pytest.raises(au.SinkError):
-            engine.drain()
+    engine = au.Engine(all_ticks(), spark=session, background=False).__enter__()
+    engine.bind_sink("all", Failing())
+    engine.enqueue("ticks", batch(0, 3))
+    drained(engine, "all")
+    with pytest.raises(au.SinkError, match="output all: OSError: no room"):
+        engine.__exit__(None, None, None)
 
 
 def test_the_sink_of_an_output_is_replaced_while_it_runs(tmp_path: Path) -> None:
@@ -114,7 +112,7 @@ def test_the_sink_of_an_output_is_replaced_while_it_runs(tmp_path: Path) -> None
     with engine:
         engine.enqueue("ticks", batch(1, 3))
         engine.drain()
-        with pytest.raises(au.UsageError, match="HAS_SINK|ALREADY_STARTED"):
+        with pytest.raises(au.UsageError, match="ALREADY_STARTED"):
             engine.bind_sink("o", Torn(file, schema))
     whole = file.read_text()
     engine = au.Engine(net, spark=session, background=False)

@@ -72,7 +72,8 @@ def status_line(stats: Mapping[str, Any], rate_per_s: float) -> str:
     ]
     if lags:
         parts.insert(3, f"lag {max(lags):.1f} s")
-    if failed := [name for name, output in stats["outputs"].items() if "failed" in output]:
+    failed = [name for name, output in stats["outputs"].items() if "failed" in output]
+    if failed:
         parts.append(f"failed sinks: {', '.join(failed)}")
     return "  ".join(parts)
 
@@ -97,8 +98,8 @@ def summary(
         lines.append(f"  stream {name}: {stream['in']:,} in{dead}")
     for name, output in stats["outputs"].items():
         if name in targets:
-            failed = f", {output['waiting']:,} not: it failed" if "failed" in output else ""
-            lines.append(f"  output {name}: {output['out']:,} out → {targets[name]}{failed}")
+            left = f", {output['waiting']:,} not: it failed" if "failed" in output else ""
+            lines.append(f"  output {name}: {output['out']:,} out → {targets[name]}{left}")
         else:
             lines.append(f"  output {name}: {output['waiting']:,} made, not delivered (no sink)")
     for name, query in stats["queries"].items():
@@ -112,10 +113,10 @@ def summary(
         for name, one in counted.items():
             if any(one.get("late", {}).values()):
                 reasons = ", ".join(f"{reason} {n:,}" for reason, n in one["late"].items())
-                left = f"{sum(one['late'].values()):,} in no result ({reasons})"
+                late = f"{sum(one['late'].values()):,} in no result ({reasons})"
                 joins = name.startswith(EDDY)
                 label = f"joins of {name.removeprefix(EDDY)}" if joins else f"{kind} {name}"
-                lines.append(f"  {label}: {left}")
+                lines.append(f"  {label}: {late}")
     if stats["dead"]:
         failed = {n: b["dead"] for n, b in stats["boxes"].items() if b["dead"]}
         extra = "".join(f"; box {n} failed on {count:,}" for n, count in failed.items())

@@ -10,6 +10,8 @@ from auroral.engine.ingest import Ingest
 from auroral.engine.loop import Loop
 from auroral.engine.modification import Modification
 from auroral.engine.queries import Queries
+from auroral.engine.sinks import Sinks
+from auroral.errors import too_late
 
 
 class Changing:
@@ -54,3 +56,18 @@ class Changing:
             sinks.leave(leaving)
             sinks.outputs.forget(remove)  # before others read under the same names
         self._loop.move_on()
+
+    def ready_for(self, output: str) -> Sinks:
+        """The sinks, if another may come for an output now; rounds and changes are held up."""
+        sinks = self._loop.works.sinks
+        if output in sinks.ending:  # another gets what the one before has left
+            self._loop.require_outside(
+                f"give {output} a sink while another still gets what a query of that name gave"
+            )
+            self._loop.settle(self._ingest.next_moment)
+        there = sinks.has(output) or output in sinks.failed
+        if not there and self._queries.catalogue.view(output) is None:
+            if output not in self._loop.works.checked.arcs:
+                sinks.outputs.require(output)
+            raise too_late()
+        return sinks

@@ -29,7 +29,7 @@ from auroral.engine.statistics import describe_entity, entities, statistics
 from auroral.engine.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.tables import require_tables
 from auroral.engine.works import build, first
-from auroral.errors import AuroralError, UsageError, require_name
+from auroral.errors import AuroralError, UsageError, require_name, too_late
 from auroral.io.open import as_sink
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.source import Source
@@ -332,7 +332,8 @@ class Engine:
 
     def bind_source(self, source: Source) -> None:
         """Feed a stream from a source; before `start`."""
-        self._require_stopped()
+        if self._started:
+            raise too_late()
         self._sources.append(source)
 
     def bind_sink(self, output: str, sink: Sink | Callable[[Delivery], object]) -> None:
@@ -345,24 +346,11 @@ class Engine:
         if not self._started:
             self._sinks[output] = sink
             return
-        with (
-            self._loop.between_rounds(),
-            self._changing.lock,
-        ):  # a query that is here stays meanwhile
+        with self._loop.between_rounds(), self._changing.lock:  # a query that is here stays
             self._require_running()
-            works = self._loop.works
-            if output in works.sinks.ending:  # another gets what the one before has left
-                self._loop.require_outside(
-                    f"give {output} a sink while another still gets what a query of that name gave"
-                )
-                self._loop.settle(self._ingest.next_moment)
-            there = works.sinks.has(output) or output in works.sinks.failed
-            if not there and self._queries.catalogue.view(output) is None:
-                if output not in works.checked.arcs:
-                    works.outputs.require(output)
-                self._require_stopped()
-            require_own_files(self.network, self._sources, {**works.sinks.all, output: sink})
-            works.sinks.bind(output, sink)
+            sinks = self._changing.ready_for(output)
+            require_own_files(self.network, self._sources, {**sinks.all, output: sink})
+            sinks.bind(output, sink)
         self._loop.wake()
 
     # ── looking ──
@@ -405,8 +393,3 @@ class Engine:
             raise UsageError("NOT_STARTED", "start the engine first, or use it in a with block")
         if self._loop.failure is not None:
             raise self._loop.failure
-
-    def _require_stopped(self) -> None:
-        if self._started:
-            problem = "sources and sinks of outputs are bound before the start"
-            raise UsageError("ALREADY_STARTED", problem)

@@ -11,12 +11,11 @@ import pyarrow as pa
 from auroral.kernels.accumulator_columns import Ints
 from auroral.kernels.accumulator_lists import appended, empty_lists
 from auroral.kernels.accumulator_spec import CallSpec
+from auroral.kernels.calling import described
+from auroral.kernels.shelter import Done, attempted
 from auroral.network.function import load_named
 
 State = Sequence[pa.Array]
-
-_MOST_SAID = 500
-"""Characters of an error that are kept."""
 
 
 class WindowFunction:
@@ -40,19 +39,23 @@ class WindowFunction:
     def final(self, state: State) -> pa.Array:
         return self.attempt(state)[0]
 
-    def attempt(self, state: State) -> tuple[pa.Array, dict[int, str]]:
+    def attempt(self, state: State) -> Done:
         """The values, NULL where the function failed, and how it failed by window."""
         cls, width, returns = self._load(), len(self._spec.arguments), self._spec.returns
-        values: list[pa.Array] = [pa.array([], returns)]
-        failures: dict[int, str] = {}
-        for at, window in enumerate(state[0]):
-            try:
-                rows = (tuple(row.values())[:width] for row in _python(window))
-                values.append(_typed(run_window(cls, rows), returns))
-            except BaseException as error:  # sys.exit() is no more than another mistake
-                failures[at] = f"{type(error).__name__}: {error}"[:_MOST_SAID]
-                values.append(pa.nulls(1, returns))
-        return pa.concat_arrays(values), failures
+
+        def work(first: int, last: int) -> Done:
+            values: list[pa.Array] = [pa.array([], returns)]
+            failures: dict[int, str] = {}
+            for at, window in enumerate(state[0].slice(first, last - first)):
+                try:
+                    rows = (tuple(row.values())[:width] for row in _python(window))
+                    values.append(_typed(run_window(cls, rows), returns))
+                except BaseException as error:  # sys.exit() is no more than another mistake
+                    failures[at] = described(error)
+                    values.append(pa.nulls(1, returns))
+            return pa.concat_arrays(values), failures
+
+        return attempted(len(state[0]), returns, work)
 
     def _load(self) -> Any:
         function, directory = self._spec.function, self._spec.directory

@@ -21,6 +21,8 @@ _OF_VALUES = (
     "java.time.DateTimeException",
     "java.util.zip.DataFormatException",
 )
+FAILURES = (PySparkException, Py4JError, pa.ArrowException)
+"""What a job of Spark's raises here."""
 _ENDED = "Python worker exited unexpectedly"
 _TRACEBACK = "Traceback (most recent call last):\n"
 
@@ -30,7 +32,7 @@ def told(box: str) -> Iterator[None]:
     """Failures of Spark as an error that says which box, of which query, and why."""
     try:
         yield
-    except (PySparkException, Py4JError, pa.ArrowException) as error:
+    except FAILURES as error:
         query, made, _ = box.partition("#")
         where = f"query {query}, box {box}" if made else f"box {box}"
         raise RunError("SPARK_FAILED", reason(error), where=where) from error
@@ -40,7 +42,7 @@ def reason(error: Exception) -> str:
     """The first line of the innermost cause, or the last line of a worker's traceback."""
     cause = _innermost(error)
     text = str(error if cause is None else cause.getMessage() or cause.getClass().getName())
-    if _ENDED in str(error):
+    if is_end_of_worker(error):
         return "a Python worker ended: a function left it, native code crashed, or memory ran out"
     _, found, trace = str(error).partition(_TRACEBACK)
     if found:
@@ -48,6 +50,11 @@ def reason(error: Exception) -> str:
         text = trace.split("\n\n")[0].strip().splitlines()[-1]
     lines = text.strip().splitlines()
     return lines[0].strip() if lines else type(error).__name__
+
+
+def is_end_of_worker(error: Exception) -> bool:
+    """Whether a Python worker left without a word."""
+    return _ENDED in str(error)
 
 
 def lies_in_values(error: Exception) -> bool:

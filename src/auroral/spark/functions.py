@@ -12,9 +12,12 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.functions import arrow_udf
 
-from auroral.network.function import Function, fitted, load_named
+from auroral.kernels.calling import called
+from auroral.kernels.shelter import sheltering
+from auroral.network.function import Function, load_named
 from auroral.network.types import Field, Schema, Type
 from auroral.spark.frame import Condition, Frame, Lane
+from auroral.spark.sheltering import is_asked
 
 _STRING = Type("string")
 _BOOLEAN = Type("boolean")
@@ -62,7 +65,8 @@ def _applier(target: Any, returns: Type, directory: str | None) -> Callable[...,
         function = target
         if isinstance(target, str):
             function = load_named(target, Path(directory) if directory else None)
-        return applied(function, returns, belongs, columns)
+        with sheltering(is_asked()):
+            return applied(function, returns, belongs, columns)
 
     return apply
 
@@ -78,10 +82,9 @@ def applied(
     count = belongs.true_count
     values, errors = pa.nulls(count, returns.arrow()), pa.nulls(count, pa.string())
     if count:
-        try:
-            values = _called(function, returns, chosen, count)
-        except BaseException:  # sys.exit() would end the worker, and with it the step
-            values, errors = _one_by_one(function, returns, chosen, count)
+        values, failures = called(function, returns, chosen, count)
+        if failures:
+            errors = pa.array([failures.get(row) for row in range(count)], pa.string())
     if count < len(belongs):
         positions = _positions(belongs)
         values, errors = values.take(positions), errors.take(positions)
@@ -92,31 +95,3 @@ def _positions(belongs: pa.Array) -> pa.Array:
     """For each row its place among those that belong, or NULL."""
     mask = belongs.to_numpy(zero_copy_only=False)
     return pa.array(np.cumsum(mask) - 1, mask=~mask)
-
-
-def _called(
-    function: Callable[..., Any], returns: Type, columns: list[pa.Array], count: int
-) -> pa.Array:
-    result = function(*columns)
-    if isinstance(result, pa.ChunkedArray):
-        result = result.combine_chunks()
-    if not isinstance(result, pa.Array):
-        result = pa.array(result)
-    if len(result) != count:
-        raise ValueError(f"expected {count} values, the function returned {len(result)}")
-    return result if result.type == returns.arrow() else fitted(result, returns, function)
-
-
-def _one_by_one(
-    function: Callable[..., Any], returns: Type, columns: list[pa.Array], count: int
-) -> tuple[pa.Array, pa.Array]:
-    values: list[pa.Array] = []
-    errors: list[str | None] = []
-    for row in range(count):
-        try:
-            values.append(_called(function, returns, [c.slice(row, 1) for c in columns], 1))
-            errors.append(None)
-        except BaseException as error:
-            values.append(pa.nulls(1, returns.arrow()))
-            errors.append(f"{type(error).__name__}: {error}"[:500])
-    return pa.concat_arrays(values), pa.array(errors, pa.string())

@@ -19,6 +19,7 @@ from auroral.spark.causes import told
 from auroral.spark.counting import Rows, metric_name
 from auroral.spark.plan import Plan, arc_schema, compile_plan
 from auroral.spark.session import active, is_local
+from auroral.spark.sheltering import Shelter
 from auroral.spark.slots import Slots, slot_count
 from auroral.spark.train_file import TrainFile
 from auroral.storage.segment import MAX_FILE_BYTES
@@ -59,6 +60,7 @@ class Runner:
         self._reuse = is_local(session) if reuse_plans is None else reuse_plans
         self._plans: OrderedDict[tuple[Superbox, tuple[Any, ...]], _Compiled] = OrderedDict()
         self._numbered = 0
+        self._shelter = Shelter(session)
 
     def run(
         self, superbox: Superbox, train: Mapping[str, Sequence[TrainFile]], *, through_driver: bool
@@ -68,8 +70,9 @@ class Runner:
         if not train:
             return StepResult()
         rows = {source: sum(file.rows for file in files) for source, files in train.items()}
-        result = StepResult()
-        with told(superbox.name):
+
+        def job() -> StepResult:
+            result = StepResult()
             compiled = self._compiled(superbox, train)
             if compiled.slots:
                 paths = {s: [file.path for file in files] for s, files in train.items()}
@@ -79,10 +82,14 @@ class Runner:
                 self._require_all_read(compiled.plan.data, rows, superbox)
             else:
                 self._write(compiled.plan, rows, superbox, result)
-        return result
+            return result
+
+        with told(superbox.name):
+            return self._shelter.run(superbox.name, job)
 
     def take_over(self, before: Runner, kept: Collection[Superbox]) -> None:
         """Go on with what was compiled for superboxes that stay as they were."""
+        self._shelter = before._shelter
         for key in list(before._plans):
             if key[0] in kept:
                 self._plans.setdefault(key, before._plans.pop(key))

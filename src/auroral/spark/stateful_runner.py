@@ -18,6 +18,7 @@ from auroral.spark.causes import told
 from auroral.spark.physical import Given, Physical
 from auroral.spark.plan import arc_schema
 from auroral.spark.session import active, is_local
+from auroral.spark.sheltering import Shelter
 from auroral.spark.slots import Slots, slot_count
 from auroral.spark.stateful import (
     StatefulPlan,
@@ -70,6 +71,7 @@ class StatefulRunner:
         )
         self.reads = reads_logs(self.physical, superbox)
         self._job = directory / "job"
+        self._shelter = Shelter(session)
         self._plans: dict[tuple[Any, ...], _Compiled] = {}
 
     def run(
@@ -77,7 +79,7 @@ class StatefulRunner:
     ) -> tuple[list[dict[str, Any]], pa.Table | None]:
         """Run a step: the notes of every bucket, and the main arc's tuples if Spark has them."""
         with told(self.superbox.name):
-            return self._run_on(train, job)
+            return self._shelter.run(self.superbox.name, lambda: self._run_on(train, job))
 
     def _run_on(
         self, train: Mapping[str, Sequence[TrainFile]], job: Job

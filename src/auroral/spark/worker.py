@@ -26,6 +26,8 @@ import pyarrow.parquet as pq
 
 from auroral.kernels.grouping import buckets_of
 from auroral.kernels.kernel import Appended, Context, Emitted, Kernel
+from auroral.kernels.shelter import sheltering
+from auroral.spark.sheltering import is_asked
 from auroral.storage.segment import MAX_FILE_BYTES, bounds_of, encode, read_file, write_file
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.]")
@@ -230,7 +232,8 @@ class _Bucket:
         received = [table.num_rows if counted else 0 for table in inputs]
         for port, file in self._job.tables.items():
             inputs[port] = pq.read_table(file, memory_map=True)
-        emitted = self._kernel.step(inputs, self._state(), self._job.context)
+        with sheltering(is_asked()):
+            emitted = self._kernel.step(inputs, self._state(), self._job.context)
         note = {
             "bucket": self._bucket,
             "received": received,

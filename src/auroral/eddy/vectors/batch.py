@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from auroral.continuous.functions import PythonFunction
 from auroral.eddy.vectors.vector import Bools, Vector, from_arrow, plain
+from auroral.kernels.calling import described
 from auroral.network.types import Type
 
 Indices = npt.NDArray[np.int64]
@@ -25,17 +26,11 @@ class Failures:
         self.mask: Bools | None = None
         self.reason: str | None = None
 
-    def add(self, at: Indices, error: BaseException) -> None:
+    def add(self, at: Indices, reason: str) -> None:
         if self.mask is None:
             self.mask = np.zeros(self.rows, bool)
         self.mask[at] = True
-        self.reason = self.reason or described(error)
-
-
-def described(error: BaseException) -> str:
-    """An exception in one line."""
-    lines = str(error).splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0]}" if lines[0] else type(error).__name__
+        self.reason = self.reason or reason
 
 
 @dataclass
@@ -67,10 +62,10 @@ class Batch:
         own = at if self.at is None else self.at[at]
         return Batch(read, len(at), self.functions, self.failures, own)
 
-    def fail(self, row: int, error: BaseException) -> None:
+    def fail(self, row: int, reason: str) -> None:
         """Say that a tuple cannot be computed."""
         at = row if self.at is None else self.at[row]
-        self.failures.add(np.array([at]), error)
+        self.failures.add(np.array([at]), reason)
 
     def python(self, vector: Vector) -> list[Any]:
         """A vector's value for each tuple; a tuple with one that Python lacks fails.
@@ -87,7 +82,7 @@ class Batch:
                     found += plain(array.slice(row, 1), vector.type)
                 except (ValueError, OverflowError) as error:
                     found.append(None)
-                    self.fail(row, error)
+                    self.fail(row, described(error))
             return found
 
     def each(self, compute: Callable[..., Any], *values: list[Any]) -> list[Any]:
@@ -101,5 +96,5 @@ class Batch:
                     found.append(compute(*arguments))
                 except Exception as error:
                     found.append(None)
-                    self.fail(row, error)
+                    self.fail(row, described(error))
             return found
