@@ -206,6 +206,27 @@ def test_one_that_ends_its_query_and_fails_is_told_once() -> None:
         assert numbers(engine.dequeue("all")) == [0, 1, 2, 3]
 
 
+def test_one_that_cannot_be_closed_is_told(tmp_path: Path) -> None:
+    class Stuck(Lasting):
+        def close(self) -> None:
+            super().close()
+            raise OSError("stuck")
+
+    stuck, well = Stuck(), Lasting()
+    with sparkless.make_engine(going_ticks(), state=tmp_path) as engine:
+        engine.bind_sink("going", stuck)
+        engine.bind_sink("all", well)
+        engine.enqueue("ticks", batch(0, 4))
+        engine.drain()
+        engine.modify(remove=["going"])
+        engine.enqueue("ticks", batch(4, 6))
+        drained(engine, "going: OSError: stuck")
+        engine.drain()
+        assert stuck.column("n") == [0, 1, 2, 3]
+        assert well.column("n") == list(range(6))
+    assert well.closed
+
+
 def test_a_mistake_in_what_a_sink_asks_for_is_its_own() -> None:
     with sparkless.make_engine(all_ticks()) as engine:
         engine.bind_sink("all", lambda _: engine.modify(remove=["nobody"]))

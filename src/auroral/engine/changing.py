@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from auroral.engine.giving_way import GIVING_WAY
 from auroral.engine.ingest import Ingest
 from auroral.engine.loop import Loop
 from auroral.engine.modification import Modification
@@ -32,7 +33,7 @@ class Changing:
         self, add: Mapping[str, Any], remove: Sequence[str], *, declared: bool = False
     ) -> None:
         """Make a change; `declared` if it is the network that says so."""
-        with self.lock:
+        with self.lock, GIVING_WAY:
             self._loop.require_going()
             with self._loop.failing():
                 self._queries.tidy()

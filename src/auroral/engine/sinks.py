@@ -79,7 +79,7 @@ class Sinks:
             )
         failed = self._sink(output)
         if failed is not None:
-            failed.close()
+            self._shut(output, failed)
         sink.open(None if saved is None else saved["at"])
         if saved is None and hasattr(sink, "path"):  # what others wrote there is no more
             self._store.forget_sinks(target)
@@ -181,7 +181,7 @@ class Sinks:
                 if sink is not None and one.output in self._rests.ending:
                     self.ending[one.output] = sink
                 elif sink is not None:
-                    sink.close()
+                    self._shut(one.output, sink)
         if any(one.gives_up for one in leaving):
             self._rests.sweep()
 
@@ -289,13 +289,7 @@ class Sinks:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
                 raise  # somebody does not want to wait
-            known = isinstance(error, AuroralError)
-            raise SinkError(
-                "SINK_FAILED",
-                str(error) if known else f"{type(error).__name__}: {error}",
-                where=f"output {output}",
-                hint="what it has not taken waits for another bind_sink, or the next start",
-            ) from error
+            raise _failure(output, error) from error
 
     @property
     def delivered(self) -> bool:
@@ -315,8 +309,14 @@ class Sinks:
             return bool(self._store.segments(view.log, self.outputs.head(view, consumer(output))))
 
     def close(self) -> None:
-        for sink in self.all.values():
+        for output, sink in self.all.items():
+            self._shut(output, sink)
+
+    def _shut(self, output: str, sink: Sink) -> None:
+        try:
             sink.close()
+        except Exception as error:
+            self.failed[output] = _failure(output, error)
 
     # ── what is left ──
 
@@ -353,7 +353,7 @@ class Sinks:
             self._rests.ending.discard(output)
             self.outputs.lag_s.pop(output, None)
             self._store.commit(Change(sinks={output: self._rests.record(output, closed=True)}))
-        sink.close()
+        self._shut(output, sink)
 
 
 @dataclass(frozen=True)
@@ -367,6 +367,16 @@ class _Handed:
     sealed: int
     rows: int
     position: Any
+
+
+def _failure(output: str, error: BaseException) -> SinkError:
+    known = isinstance(error, AuroralError)
+    return SinkError(
+        "SINK_FAILED",
+        str(error) if known else f"{type(error).__name__}: {error}",
+        where=f"output {output}",
+        hint="what it has not taken waits for another bind_sink, or the next start",
+    )
 
 
 def _comes(source: str, wanted: Modification) -> bool:
