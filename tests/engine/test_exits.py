@@ -144,6 +144,7 @@ def ending(how: Callable[[], object]) -> Callable[..., Any]:
     [
         (lambda: os._exit(0), "exit code 0"),
         (lambda: os.kill(os.getpid(), signal.SIGSEGV), "SIGSEGV"),
+        (lambda: os.kill(os.getpid(), 40), "signal 40"),
     ],
 )
 @pytest.mark.parametrize("driver_bytes", [0, 1 << 30])

@@ -43,7 +43,7 @@ def test_a_query_sees_what_arrives_while_it_is_there(make_engine: MakeEngine) ->
 
 
 def test_many_queries_in_one_call(make_engine: MakeEngine) -> None:
-    count = 2_000
+    count = 10_000
     texts = {
         f"q{k}": f"SELECT n FROM ticks WHERE price > {k % 20} AND sym = '{'ABC'[k % 3]}'"
         for k in range(count)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auroral.kernels import shelter
 from auroral.kernels.calling import called
 from auroral.kernels.shelter import Done, attempted, sheltering
 from auroral.network.types import Type
@@ -68,13 +69,48 @@ def test_few_processes_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert forked == 21  # one, then two for each of ten halvings
 
 
+def test_a_function_that_always_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelter, "HOPELESS", 5)
+    always, never = leaving(set(range(99)), kill), leaving(set(), kill)
+    given = [pa.array(range(0, 60, 5), pa.int64())]
+    with sheltering(True):
+        values, failures = called(always, BIGINT, given, 12)
+        assert values.null_count == len(failures) == 12
+        assert list(failures.values()) == [
+            *["the function ended its process (SIGKILL)"] * 5,
+            *["not called: the function ended its process 5 times in a row"] * 7,
+        ]
+        assert called(never, BIGINT, given, 12)[1] == {}
+        assert len(called(always, BIGINT, given[:1], 12)[1]) == 12
+    with sheltering(True):  # the next step
+        _, failures = called(always, BIGINT, given, 1)
+        assert failures == {0: "the function ended its process (SIGKILL)"}
+
+
+def test_a_child_of_the_child_is_not_waited_for() -> None:
+    reading, writing = os.pipe()
+
+    def leave_one_behind(n: pa.Array) -> pa.Array:
+        if not os.fork():
+            os.close(writing)
+            os.read(reading, 1)  # until this test ends
+            os._exit(0)
+        return n
+
+    with sheltering(True):
+        values, failures = called(leave_one_behind, BIGINT, [pa.array([1, 2])], 2)
+    os.close(writing)
+    os.close(reading)
+    assert (values.to_pylist(), failures) == ([1, 2], {})
+
+
 def test_without_a_shelter_nothing_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fork", lambda: pytest.fail("forked"))
 
     def work(first: int, last: int) -> Done:
         return pa.array(range(first, last)), {}
 
-    assert attempted(3, pa.int64(), work)[0].to_pylist() == [0, 1, 2]
+    assert attempted("f", 3, pa.int64(), work)[0].to_pylist() == [0, 1, 2]
     with pytest.raises(KeyError), sheltering(True):
         raise KeyError
-    assert attempted(3, pa.int64(), work)[0].to_pylist() == [0, 1, 2]
+    assert attempted("f", 3, pa.int64(), work)[0].to_pylist() == [0, 1, 2]

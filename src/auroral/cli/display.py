@@ -98,7 +98,7 @@ def summary(
         lines.append(f"  stream {name}: {stream['in']:,} in{dead}")
     for name, output in stats["outputs"].items():
         if name in targets:
-            left = f", {output['waiting']:,} not: it failed" if "failed" in output else ""
+            left = ", the rest not: that failed" if "failed" in output else ""
             lines.append(f"  output {name}: {output['out']:,} out → {targets[name]}{left}")
         else:
             lines.append(f"  output {name}: {output['waiting']:,} made, not delivered (no sink)")

@@ -92,7 +92,7 @@ def run(
     engine.start()
     _on_signal(stop)  # Spark has put its own handler in place
     try:
-        complete = _work(engine, display, stop, hold, seconds)
+        complete = _work(engine, display, stop, hold, seconds, targets)
     finally:
         display.close()
         stats = engine.shutdown()
@@ -126,9 +126,14 @@ def _on_signal(stop: threading.Event) -> None:
 
 
 def _work(
-    engine: Engine, display: Display, stop: threading.Event, hold: bool, seconds: float | None
+    engine: Engine,
+    display: Display,
+    stop: threading.Event,
+    hold: bool,
+    seconds: float | None,
+    targets: Mapping[str, str],
 ) -> bool:
-    """Let it run; False if it was stopped before the inputs ended."""
+    """Let it run; False if it was stopped before the inputs ended, or no sink is left."""
     if engine.ended:
         _finish(engine)  # it may have been killed after the end was declared, before the last step
         display.say("this run ended before; what was added to its inputs since is not read")
@@ -139,7 +144,7 @@ def _work(
             return False
         stats = engine.stats()
         display.show(stats)
-        if stats["outputs"] and len(_failed(stats)) == len(stats["outputs"]):
+        if targets and _failed(stats).keys() >= targets.keys():
             return False  # as when who read our standard output went away
         engine.wait(_LOOK_S)
     display.show(engine.stats(), final=True)

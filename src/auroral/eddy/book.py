@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,7 +25,19 @@ from auroral.eddy.parts import Parts
 from auroral.eddy.stems.step import JoinGroup
 from auroral.eddy.version import Version
 
+T = TypeVar("T")
 Alike = tuple[Template, bool]
+
+
+class Footprint(NamedTuple):
+    """All that a version has to know of queries that select from one arc: most are alike in it."""
+
+    arc: str
+    reads: frozenset[str]
+    copies: tuple[str, ...] | None
+    """The fields of results; None if they are only counted."""
+
+
 Going = tuple[Entry, Ids]
 """An entry and those of its queries that are to go."""
 
@@ -67,8 +80,10 @@ class Book:
         self.entries: dict[str, Entry] = {}
         self.families = Families()
         self._parts: dict[str, Parts] = {}
-        self._alike: Counter[Alike] = Counter()
-        """How many live entries have a template, with and without results kept."""
+        self._selecting: Counter[Footprint] = Counter()
+        """How many entries that select from one arc have a footprint."""
+        self._joining: Counter[Alike] = Counter()
+        """How many that join have a template, with and without results kept."""
         self._sizes: Counter[str] = Counter()
         """Queries by the first arc they read."""
         self._special: dict[str, Entry] = {}
@@ -130,8 +145,7 @@ class Book:
             self.entries[entry.name] = entry
             self.families.add(entry)
             self._sizes[entry.arcs[0]] += entry.count
-            if isinstance(entry.read, Template):
-                self._alike[entry.read, entry.kept] += 1
+            self._count(entry, 1)
             if _is_special(entry):
                 self._special[entry.name] = entry
             if entry.kept:
@@ -147,9 +161,15 @@ class Book:
                 if not self.kept[entry.log]:
                     del self.kept[entry.log]
             self._sizes[entry.arcs[0]] -= len(entry.ids) - len(entry.gone)
-            if isinstance(entry.read, Template):
-                self._alike[entry.read, entry.kept] -= 1
-        self._alike += Counter()  # drops what has come to zero
+            self._count(entry, -1)
+
+    def _count(self, entry: Entry, more: int) -> None:
+        if not isinstance(entry.read, Template):
+            return
+        if entry.read.join is None:
+            _add(self._selecting, _footprint(entry.read, entry.kept), more)
+        else:
+            _add(self._joining, (entry.read, entry.kept), more)
 
     def parts(self, arc: str) -> Parts:
         """The compiled predicates of an arc, or of a group's joined tuples."""
@@ -171,30 +191,32 @@ class Book:
 
     def arcs(self) -> set[str]:
         """The arcs that queries read."""
-        found = {source.arc for template, _ in self._alike for source in template.sources}
+        found = {source.arc for template, _ in self._joining for source in template.sources}
+        found |= {footprint.arc for footprint in self._selecting}
         return found | {arc for entry in self._special.values() for arc in entry.arcs}
 
     def flows(self) -> list[tuple[str, ...]]:
         """Arcs that joins connect, together; each group is the work of one eddy."""
-        joined = [template.join.arcs for template, _ in self._alike if template.join is not None]
+        joined = [template.join.arcs for template, _ in self._joining if template.join is not None]
         return connected([*([arc] for arc in self.arcs()), *joined])
 
     def version(self, arcs: Collection[str], start: int) -> Version:
         """What the eddy of some arcs has to do from a moment on."""
-        alike = [(t, kept) for t, kept in self._alike if t.sources[0].arc in arcs]
+        selecting = [footprint for footprint in self._selecting if footprint.arc in arcs]
+        joining = [(t, kept) for t, kept in self._joining if t.sources[0].arc in arcs]
         aggregated = [
             entry
             for entry in self._special.values()
             if isinstance(entry.read, ReadAggregate) and entry.read.shape.arc in arcs
         ]
-        joins = _join_groups([template for template, _ in alike])
+        joins = _join_groups([template for template, _ in joining])
         aggregates = _aggregate_groups(aggregated)
         names = [*arcs, *(join.name for join in joins), *(group.name for group in aggregates)]
         return Version(
             start,
             {name: self._parts[name].snapshot() for name in names if name in self._parts},
-            self._fields(arcs, [template for template, _ in alike], aggregated),
-            _copied([template for template, kept in alike if kept], aggregated),
+            self._fields(arcs, selecting, [template for template, _ in joining], aggregated),
+            _copied(selecting, [template for template, kept in joining if kept], aggregated),
             self._computed(arcs),
             joins,
             aggregates,
@@ -203,10 +225,14 @@ class Book:
         )
 
     def _fields(
-        self, arcs: Collection[str], templates: Iterable[Template], aggregated: Iterable[Entry]
+        self,
+        arcs: Collection[str],
+        selecting: Iterable[Footprint],
+        joining: Iterable[Template],
+        aggregated: Iterable[Entry],
     ) -> dict[str, frozenset[str]]:
         """The fields of each arc that somebody reads, or that predicates still ask for."""
-        found = _fields(arcs, templates, aggregated)
+        found = _fields(arcs, selecting, joining, aggregated)
         return {arc: names | self.parts(arc).fields for arc, names in found.items()}
 
     def _computed(self, arcs: Collection[str]) -> dict[tuple[str, str], dict[Attribute, Ids]]:
@@ -259,31 +285,54 @@ def is_computed(item: Item) -> bool:
     return item.attribute.field is None and not item.attribute.slots
 
 
+def _add(counter: Counter[T], one: T, more: int) -> None:
+    """Count some more or fewer; what has come to zero is not there."""
+    counter[one] += more
+    if not counter[one]:
+        del counter[one]
+
+
+def _footprint(template: Template, kept: bool) -> Footprint:
+    (source,), (read,) = template.sources, _read(template)
+    copies = _names(template.items) if kept else None
+    return Footprint(source.arc, frozenset(read | fields_of(source.clauses)), copies)
+
+
 def kind_of(template: Template) -> str:
     """The kind of queries of a template whose results are kept."""
     return SELECT if template.join is None else group_name("join", template.join)
 
 
+def _names(items: Iterable[Item]) -> tuple[str, ...]:
+    """The fields that results copy."""
+    names = (item.attribute.field for item in items)
+    return tuple(name for name in names if name is not None)
+
+
 def _copied(
-    templates: Iterable[Template], aggregated: Iterable[Entry]
+    selecting: Iterable[Footprint], joining: Iterable[Template], aggregated: Iterable[Entry]
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """The fields that results copy, of each kind."""
-    items = [((t.sources[0].arc, kind_of(t)), t.items) for t in templates]
-    items += [((e.arcs[0], e.kind), e.read.items) for e in aggregated if e.kept]
+    copies = [((one.arc, SELECT), one.copies) for one in selecting if one.copies is not None]
+    copies += [((t.sources[0].arc, kind_of(t)), _names(t.items)) for t in joining]
+    copies += [((e.arcs[0], e.kind), _names(e.read.items)) for e in aggregated if e.kept]
     found: dict[tuple[str, str], dict[str, None]] = {}
-    for key, listed in items:
-        names = (item.attribute.field for item in listed)
-        held = found.setdefault(key, {})
-        held.update(dict.fromkeys(name for name in names if name is not None))
+    for key, names in copies:
+        found.setdefault(key, {}).update(dict.fromkeys(names))
     return {key: tuple(names) for key, names in found.items()}
 
 
 def _fields(
-    arcs: Collection[str], templates: Iterable[Template], aggregated: Iterable[Entry]
+    arcs: Collection[str],
+    selecting: Iterable[Footprint],
+    joining: Iterable[Template],
+    aggregated: Iterable[Entry],
 ) -> dict[str, frozenset[str]]:
     """The fields of each arc that somebody reads."""
     found: dict[str, set[str]] = {arc: set() for arc in arcs}
-    for template in templates:
+    for footprint in selecting:
+        found[footprint.arc] |= footprint.reads
+    for template in joining:
         for source, own in zip(template.sources, _read(template), strict=True):
             found[source.arc] |= own | fields_of(source.clauses)
     for entry in aggregated:

@@ -174,10 +174,14 @@ class Engine:
             heartbeats=with_clock and self._clock == "wall",
         )
         self._changing = Changing(self._queries, self._ingest, self._loop)
-        self._bind()  # what waits for sinks of queries that the network has no more
-        self._changing.change(*self._queries.declared(), declared=True)
-        registrar.registered()
-        self._bind()
+        try:
+            self._bind()  # what waits for sinks of queries that the network has no more
+            self._changing.change(*self._queries.declared(), declared=True)
+            registrar.registered()
+            self._bind()
+        except BaseException:
+            works.sinks.close()
+            raise
 
     def _bind(self) -> None:
         works = self._loop.works

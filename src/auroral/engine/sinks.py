@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import current_thread, main_thread
 from typing import Any
@@ -14,11 +14,12 @@ from auroral.eddy.families import FamilyMembers, family_of
 from auroral.engine.batches import moment, visible
 from auroral.engine.delivery import Batches, Outputs
 from auroral.engine.modification import Modification
+from auroral.engine.positions import Positions, target_of
 from auroral.engine.queries import Queries
 from auroral.engine.readers import consumer
 from auroral.engine.rests import Leaving, Rest, Unread
 from auroral.engine.views import View
-from auroral.errors import AuroralError, SinkError, StateError, UsageError
+from auroral.errors import AuroralError, SinkError, UsageError
 from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.network.network import Network
@@ -42,16 +43,15 @@ class Sinks:
         """By output. Whoever changes this, or what is below, holds the lock of the queries."""
         self.ending: dict[str, Sink] = {}
         """Those of queries that were removed."""
-        self.known = {
-            output
-            for output, saved in store.manifest.sinks().items()
-            if isinstance(saved, dict) and not saved.get("closed") and not saved.get("ends")
-        }
+        self._positions = Positions(store, queries.rests)
+        self.known = self._positions.outputs()
         """Outputs that have a sink, or had one in an earlier run and may have it again."""
         self._called: set[str] = set()
         """Those whose sinks are being called."""
         self.failed: dict[str, SinkError] = {}
         """Those whose sinks raised, and are not called again; what they have not got is kept."""
+        self._parting: list[SinkError] = []
+        """What was raised by sinks that are no longer there: told once."""
         self.outputs = outputs(self)
         """What there is to deliver; there are others when boxes have come or gone."""
 
@@ -62,35 +62,23 @@ class Sinks:
         waiting = output in self._rests.outputs
         if not waiting:
             self.outputs.require(output)
-        instead = self.failed.get(output)
-        if output in self.all and instead is None:
-            raise UsageError("HAS_SINK", f"the output {output} has a sink already")
-        target = _target(sink)
-        saved = self._store.manifest.sink(output)
-        if saved is not None and saved["to"] != target and (saved.get("closed") or instead):
-            saved = None  # it was another query's, or another sink takes the rest
-        if saved is not None and saved.get("empty"):
-            saved = None
-        if saved is not None and saved["to"] != target:
-            raise StateError(
-                "SINK_CHANGED",
-                f"this state has delivered {output} to {saved['to']}, not to {target}",
-                hint="use the same sink, or another state directory",
-            )
         failed = self._sink(output)
+        if failed is not None and output not in self.failed:
+            raise UsageError("HAS_SINK", f"the output {output} has a sink already")
+        target = target_of(sink)
+        start = self._positions.start(output, target, instead=failed is not None)
         if failed is not None:
-            self._shut(output, failed)
-        sink.open(None if saved is None else saved["at"])
-        if saved is None and hasattr(sink, "path"):  # what others wrote there is no more
+            with suppress(Exception):  # that it fails is known
+                failed.close()
+        sink.open(start.position)
+        if start.position is None and hasattr(sink, "path"):  # what others wrote there is no more
             self._store.forget_sinks(target)
         with self._queries.lock:
             view = self.outputs.found(output)
             if view is not None:  # it goes on with that
                 self._rests.ending.discard(output)
                 self.outputs.begin(view, consumer(output))
-            at = {"at": None, "empty": True} if saved is None else {"at": saved["at"]}
-            record = {"to": target, **at, **self._rests.saved(output)}
-            self._store.commit(Change(sinks={output: record}))
+            self._store.commit(Change(sinks={output: self._positions.begun(output, target, start)}))
             self.failed.pop(output, None)
             if view is None:
                 self.ending[output] = sink
@@ -211,17 +199,23 @@ class Sinks:
                 try:
                     delivered += self._deliver(output, sink)
                 except SinkError as error:
-                    self.failed[output] = error
+                    self._note_failure(output, sink, error)
                 finally:
                     self._called.discard(output)
         return delivered
 
     def require_well(self) -> None:
         """Tell of a sink that failed."""
-        for output, error in list(self.failed.items()):
-            if self._sink(output) is None:  # it has removed its query: nobody can bind it again
-                del self.failed[output]
+        if self._parting:
+            raise self._parting.pop(0)
+        for error in list(self.failed.values()):
             raise error
+
+    def _note_failure(self, output: str, sink: Sink, error: SinkError) -> None:
+        if self._sink(output) is sink:
+            self.failed[output] = error
+        else:
+            self._parting.append(error)
 
     def _sink(self, output: str) -> Sink | None:
         sink = self.open.get(output)
@@ -269,9 +263,8 @@ class Sinks:
         gone = self._sink(output) is not handed.sink  # it has removed itself
         change = Change(heads={} if gone else {(log, reader): handed.sealed})
         if handed.rows:
-            closed = {"closed": True} if gone else {}
-            saved = {"to": _target(handed.sink), "at": handed.position, **closed}
-            change.sinks = {output: {**saved, **self._rests.saved(output)}}
+            saved = self._positions.record(output, target_of(handed.sink), handed.position)
+            change.sinks = {output: {**saved, "closed": True} if gone else saved}
             if (not left and not gone) or self.outputs.source(output) != output:
                 change.counts = {(output, "out"): handed.rows}
         self._store.commit(change)
@@ -287,6 +280,8 @@ class Sinks:
         try:
             return sink.write(Delivery(output, rows, moment(table, 0), moment(table, -1)))
         except BaseException as error:
+            with suppress(Exception):  # what it has written of this does not count
+                sink.open(self._positions.now(output))
             if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
                 raise  # somebody does not want to wait
             raise _failure(output, error) from error
@@ -316,7 +311,7 @@ class Sinks:
         try:
             sink.close()
         except Exception as error:
-            self.failed[output] = _failure(output, error)
+            self._parting.append(_failure(output, error))
 
     # ── what is left ──
 
@@ -390,9 +385,3 @@ def _comes(source: str, wanted: Modification) -> bool:
         if entry.keys is not None:
             members.add(entry)
     return bool(members.find([key.removesuffix("]")]))
-
-
-def _target(sink: Sink) -> str:
-    """What a position in a sink is a position of."""
-    path = getattr(sink, "path", None)
-    return type(sink).__name__ if path is None else os.path.abspath(path)

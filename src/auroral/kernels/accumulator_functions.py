@@ -55,7 +55,7 @@ class WindowFunction:
                     values.append(pa.nulls(1, returns))
             return pa.concat_arrays(values), failures
 
-        return attempted(len(state[0]), returns, work)
+        return attempted(id(cls), len(state[0]), returns, work)
 
     def _load(self) -> Any:
         function, directory = self._spec.function, self._spec.directory

@@ -24,7 +24,7 @@ def called(
         given = [array.slice(first, last - first) for array in arrays]
         return _called(function, returns, given, last - first)
 
-    return attempted(rows, returns.arrow(), work)
+    return attempted(id(function), rows, returns.arrow(), work)
 
 
 def described(error: BaseException) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -15,60 +16,91 @@ Done = tuple[pa.Array, dict[int, str]]
 Work = Callable[[int, int], Done]
 """Does the rows from one up to another; failures count from the first of them."""
 
-_sheltered = False
+HOPELESS = 100
+"""After so many rows in a row that have ended it, a function is not called again in a step."""
+
+
+class _Shelter:
+    """The children of a task."""
+
+    def __init__(self) -> None:
+        self._in_a_row: dict[Hashable, int] = {}
+        """By function how many single rows have ended it since one did not."""
+
+    def halved(self, name: Hashable, first: int, last: int, to: pa.DataType, work: Work) -> Done:
+        """Rows that end the process are found by halves."""
+        if self._in_a_row.get(name, 0) >= HOPELESS:
+            why = f"not called: the function ended its process {HOPELESS} times in a row"
+            return pa.nulls(last - first, to), dict.fromkeys(range(last - first), why)
+        ended = _in_child(first, last, work)
+        if not isinstance(ended, str):
+            self._in_a_row[name] = 0
+            return ended
+        if last - first == 1:
+            self._in_a_row[name] = self._in_a_row.get(name, 0) + 1
+            return pa.nulls(1, to), {0: ended}
+        middle = (first + last) // 2
+        values, failures = self.halved(name, first, middle, to, work)
+        more, others = self.halved(name, middle, last, to, work)
+        failures |= {row + middle - first: why for row, why in others.items()}
+        return pa.concat_arrays([values, more]), failures
+
+
+_shelter: _Shelter | None = None
 
 
 @contextmanager
 def sheltering(asked: bool) -> Iterator[None]:
     """Whether work is done in processes of its own meanwhile: a task is one thread."""
-    global _sheltered  # noqa: PLW0603
-    before, _sheltered = _sheltered, asked
+    global _shelter  # noqa: PLW0603
+    before, _shelter = _shelter, _Shelter() if asked else None
     try:
         yield
     finally:
-        _sheltered = before
+        _shelter = before
 
 
-def attempted(rows: int, returns: pa.DataType, work: Work) -> Done:
-    """What work makes of all rows.
+def attempted(name: Hashable, rows: int, returns: pa.DataType, work: Work) -> Done:
+    """What the work of a function makes of all rows.
 
-    Where it is sheltered, rows that end its process are found by halves: log2(rows) processes
-    for each, a few milliseconds all.
+    Where it is sheltered that costs a process, a few milliseconds; each row that ends it twice
+    log2(rows) more.
     """
-    return _halved(0, rows, returns, work) if _sheltered and rows else work(0, rows)
-
-
-def _halved(first: int, last: int, returns: pa.DataType, work: Work) -> Done:
-    ended = _in_child(first, last, work)
-    if not isinstance(ended, str):
-        return ended
-    if last - first == 1:
-        return pa.nulls(1, returns), {0: ended}
-    middle = (first + last) // 2
-    values, failures = _halved(first, middle, returns, work)
-    more, others = _halved(middle, last, returns, work)
-    failures |= {row + middle - first: why for row, why in others.items()}
-    return pa.concat_arrays([values, more]), failures
+    if _shelter is None or not rows:
+        return work(0, rows)
+    return _shelter.halved(name, 0, rows, returns, work)
 
 
 def _in_child(first: int, last: int, work: Work) -> Done | str:
-    """What a child of this process makes of some rows; how it ended if it gave nothing."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            os.close(reading)
-            with os.fdopen(writing, "wb") as pipe:
-                pipe.write(pickle.dumps(work(first, last)))
-            os._exit(0)
-        finally:
-            os._exit(1)  # whatever happened: the rest is the parent's to do
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        found = pipe.read()
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    """What a child of this process makes of some rows; how it ended if it gave nothing.
+
+    It answers by a file: a pipe would stay open while a child of its own lives.
+    """
+    with tempfile.TemporaryFile() as file:
+        child = os.fork()
+        if not child:
+            try:
+                file.write(pickle.dumps(work(first, last)))
+                file.flush()
+                os._exit(0)
+            finally:
+                os._exit(1)  # whatever happened: the rest is the parent's to do
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        file.seek(0)
+        found = file.read()
     if found and not code:
         done: Done = pickle.loads(found)
         return done
-    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return f"the function ended its process ({how})"
+    return f"the function ended its process ({_how(code)})"
+
+
+def _how(code: int) -> str:
+    """How a process ended.
+
+    >>> _how(3), _how(-9), _how(-40)
+    ('exit code 3', 'SIGKILL', 'signal 40')
+    """
+    if code >= 0:
+        return f"exit code {code}"
+    known = {each.value: each.name for each in signal.Signals}
+    return known.get(-code, f"signal {-code}")
