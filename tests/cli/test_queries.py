@@ -77,13 +77,35 @@ def test_check_tells_the_fields_of_results(run: Run) -> None:
     assert "query alerts  rule string, ts bigint" in shown
 
 
+def test_explain_counts_queries_not_predicates(run: Run, tmp_path: Path) -> None:
+    net = """
+network: market
+streams:
+  ticks: {schema: {ts: bigint, sym: string, price: double}, progress: {on: ts, ordered: true}}
+  news: {schema: {ts: bigint, sym: string}, progress: {on: ts, ordered: true}}
+queries:
+  some: "SELECT ts FROM ticks WHERE price BETWEEN 1 AND 2 OR price > 9 AND ts < 3"
+  rows: "SELECT price FROM ticks [ROWS 9], news [ROWS 9] WHERE ticks.sym = news.sym"
+  more: "SELECT price FROM ticks [ROWS 5], news [ROWS 9] WHERE ticks.sym = news.sym AND price > 1"
+  near: "SELECT price FROM ticks [RANGE 9], news [RANGE 9] WHERE ticks.sym = news.sym"
+"""
+    (tmp_path / "net.yaml").write_text(net)
+    code, shown, _ = run("explain", "net.yaml")
+    assert code == 0
+    assert "filters of ticks: price (2 queries), ts (1 query)" in shown
+    assert "  SteM ticks(sym): 3 queries\n  SteM news(sym): 3 queries\n" in shown
+    assert "2 queries share one join" in shown
+
+
 def test_explain_shows_what_is_shared(run: Run) -> None:
     code, shown, _ = run("explain", "net.yaml")
     assert code == 0
     for line in (
         "eddy@news+ticks: 7 queries in one pass",
-        "filters of ticks: price (3), sym (2), ts (1), cheap(price) (1, Python)",
-        "SteMs ticks(sym) ⋈ news(sym), the latest (9, 9) rows",
+        "filters of ticks: price (3 queries), sym (2 queries), ts (1 query),"
+        " cheap(price) (1 query, Python)",
+        "SteM ticks(sym): 1 query",
+        ": ticks(sym) ⋈ news(sym), the latest (9, 9) rows",
         "1 query shares one join",
         "panes on ts by sym",
         "1 query shares partial aggregates",

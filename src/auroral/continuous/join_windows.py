@@ -22,7 +22,8 @@ def row_sizes(sources: Sequence[Source]) -> tuple[int, ...] | None:
         if window is None or window.rows is None:
             place = window.piece if window else source.piece
             raise place.error(
-                f"a join takes two row windows or none: {source.label} has no [ROWS n]",
+                f"a join takes row windows of all its streams or of none: {source.label} has no"
+                " [ROWS n]",
                 code="BAD_WINDOW",
             )
         refuse_slide(window)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from auroral.eddy.book import Book
 from auroral.eddy.routes.routing import Operator
+from auroral.eddy.stems.group import JoinGroup
 from auroral.engine.assembly import running, stateful_runner
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.registering import Registrar
@@ -78,22 +80,24 @@ def _eddy(book: Book, arcs: tuple[str, ...]) -> list[str]:
     """What the queries over some arcs share, and how many there are of each."""
     version = book.version(arcs, 0)
     calls = {call.name: call.text for group in version.aggregates for call in group.calls}
+    asking = _asking(book)
     lines = ["", f"{eddy_name(arcs)}: {_queries(version.queries)} in one pass"]
     for name, snapshot in version.filters.items():
         # Windows of joins are predicates too, on attributes no user has written.
         shown = [o for o in snapshot.operators if not o.name.startswith("#")]
         if name not in arcs and not shown:
             continue
-        filters = ", ".join(_filter(operator, calls) for operator in shown) or "none"
+        filters = ", ".join(_filter(o, asking[name, o.name], calls) for o in shown) or "none"
         bits, filed = book.parts(name).split()
         lines.append(f"  filters of {name}: {filters}")
         lines.append(
             f"    {_queries(bits + filed)}: {bits} in bitmaps, {filed} by access predicates"
         )
+    lines += _stems(book, version.joins)
     for group in version.joins:
-        stems = [f"{arc}({', '.join(group.keys(n))})" for n, arc in enumerate(group.shape.arcs)]
+        stems = [_stem(group, n) for n in range(len(group.shape.arcs))]
         windows = f"the latest {group.rows} rows" if group.rows else f"near on {group.shape.on}"
-        lines.append(f"  {group.name}: SteMs {' ⋈ '.join(stems)}, {windows}")
+        lines.append(f"  {group.name}: {' ⋈ '.join(stems)}, {windows}")
         lines.append(f"    {_sharing(book, group.name)} one join")
     for aggregate in version.aggregates:
         keys = ", ".join(aggregate.shape.by) or "nothing"
@@ -102,16 +106,47 @@ def _eddy(book: Book, arcs: tuple[str, ...]) -> list[str]:
     return lines
 
 
-def _filter(operator: Operator, calls: Mapping[str, str]) -> str:
+def _asking(book: Book) -> Counter[tuple[str, str]]:
+    """How many queries have predicates on each attribute of an arc or a group."""
+    found: Counter[tuple[str, str]] = Counter()
+    for entry in book.entries.values():
+        asked = {
+            (arc, atom.attribute.text)
+            for arc, selection in entry.selections()
+            for clause in selection.clauses
+            for atom in clause
+        }
+        found.update(dict.fromkeys(asked, entry.count))
+    return found
+
+
+def _stems(book: Book, joins: Sequence[JoinGroup]) -> list[str]:
+    """The SteMs, each with the queries that probe it, in whichever joins."""
+    probing: dict[str, list[str]] = {}
+    for group in joins:
+        for stem in dict.fromkeys(_stem(group, n) for n in range(len(group.shape.arcs))):
+            probing.setdefault(stem, []).append(group.name)
+    return [f"  SteM {stem}: {_queries(_count(book, *kinds))}" for stem, kinds in probing.items()]
+
+
+def _stem(group: JoinGroup, n: int) -> str:
+    return f"{group.shape.arcs[n]}({', '.join(group.keys(n))})"
+
+
+def _filter(operator: Operator, queries: int, calls: Mapping[str, str]) -> str:
     python = ", Python" if operator.costly else ""
     name = operator.name
     for call, text in calls.items():  # a result of panes is called by a number
         name = name.replace(call, text)
-    return f"{name} ({operator.predicates}{python})"
+    return f"{name} ({_queries(queries)}{python})"
+
+
+def _count(book: Book, *kinds: str) -> int:
+    return sum(entry.count for entry in book.entries.values() if entry.kind in kinds)
 
 
 def _sharing(book: Book, kind: str) -> str:
-    count = sum(entry.count for entry in book.entries.values() if entry.kind == kind)
+    count = _count(book, kind)
     return f"{_queries(count)} {'shares' if count == 1 else 'share'}"
 
 

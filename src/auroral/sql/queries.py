@@ -239,11 +239,28 @@ def _statements(text: str) -> list[exp.Expression]:
 def _syntax_error(whole: Piece, error: SqlglotError) -> NetworkError:
     details = (getattr(error, "errors", None) or [{}])[0]
     problem = details.get("description") or (str(error).splitlines() or [""])[0]
-    problem = re.sub(r" for <class '.*'>| but got <Token .*>", "", problem)
     lines = whole.text.splitlines(keepends=True)
     end = sum(map(len, lines[: details.get("line", 1) - 1])) + details.get("col", 0)
+    problem = _in_our_words(problem, details.get("highlight") or "", whole.text[end:].strip())
     start = max(end - len(details.get("highlight") or ""), 0)
     return whole.part(start, end).error(problem, code="SYNTAX_ERROR")
+
+
+def _in_our_words(problem: str, at: str, following: str) -> str:
+    """What sqlglot says at some words before others, without the names of its own parts.
+
+    >>> _in_our_words("Required keyword: 'this' missing for <class 'Where'>", "WHERE", "")
+    'something is missing after WHERE'
+    """
+    problem = re.sub(r" for <class '.*'>| but got <Token .*>", "", problem)
+    unexpected = problem.startswith("Invalid expression")
+    if problem.startswith("Required keyword") or (unexpected and not following):
+        return f"something is missing after {at}"
+    if unexpected:
+        return f"did not expect {at}"
+    if problem == "Expected table name":
+        return f"expected a stream after {at}"
+    return re.sub(r"^Expect(ing|ed) ", "expected ", problem)
 
 
 def _select_window(parts: list[Part]) -> tuple[WindowClause | None, list[Token]]:
