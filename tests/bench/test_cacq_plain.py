@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from auroral.bench import cacq_changes, cacq_data
+from auroral.bench import cacq_changes, cacq_data, cacq_pauses
 from auroral.bench.cacq_alerts_run import joined
 from auroral.bench.cacq_data import count_matches, random_queries
 from auroral.bench.cacq_lab import write_parts
@@ -80,3 +80,12 @@ def test_queries_that_need_other_eddies_count_what_comes_after_them(
     cacq_changes._eddies(report, section, Lab(spark, True, tmp_path))
     assert [row[2] for row in section.rows] == [5, 5]
     assert report.bars[-1].value == 1
+
+
+def test_what_others_notice_is_told_of_every_change(spark: SparkSession, tmp_path: Path) -> None:
+    report = Report("pauses")
+    cacq_pauses.pauses(report, Lab(spark, True, tmp_path))
+    changes, modify_ms, longest_ms = zip(*report.sections[0].rows, strict=True)
+    assert changes[0] == "none"
+    assert len(changes) == 10
+    assert all(ms > 0 for ms in (*modify_ms, *longest_ms))

@@ -53,6 +53,8 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StatefulRunner, "warm_up", lambda _self: None)
     monkeypatch.setattr(Runner, "run", _run_plain)
     monkeypatch.setattr(Runner, "warm_up", lambda _self, _superbox: None)
+    for runner in (StatefulRunner, Runner):
+        monkeypatch.setattr(runner, "has_room", lambda *_: True)
 
 
 @contextmanager

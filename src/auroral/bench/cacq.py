@@ -15,6 +15,7 @@ from auroral.bench import (
     cacq_changes,
     cacq_hundred,
     cacq_niagara,
+    cacq_pauses,
     cacq_random,
     cacq_routing,
 )
@@ -29,6 +30,7 @@ EXPERIMENTS: Experiments = {
     "hundred": cacq_hundred.hundred,
     "alerts": cacq_alerts.alerts,
     "changes": cacq_changes.changes,
+    "pauses": cacq_pauses.pauses,
     "table3": cacq_routing.table_3,
     "table4": cacq_routing.table_4,
     "niagara": cacq_niagara.niagara,

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 from auroral.engine.design import Design
+from auroral.engine.giving_way import GIVING_WAY
 from auroral.engine.works import Works, is_next, next_design
 
 
@@ -27,9 +28,10 @@ class Drafting:
 
     def _run(self) -> None:
         try:
-            self.design = next_design(self._works)
-            self._tell()  # boxes that stay need not wait for what follows
-            self.design.warm_up()
+            with GIVING_WAY:
+                self.design = next_design(self._works)
+                self._tell()  # boxes that stay need not wait for what follows
+                self.design.warm_up()
         except BaseException as error:  # whoever waits would wait for ever
             self.error = error
         finally:

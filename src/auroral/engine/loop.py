@@ -23,6 +23,7 @@ from auroral.engine.works import (
 )
 from auroral.errors import AuroralError, RunError, UsageError, ended
 from auroral.io.interleave import Interleaver
+from auroral.network.types import Schema
 from auroral.scheduling.superboxes import Superbox
 
 ALL_SOURCES = "all sources"
@@ -32,6 +33,7 @@ _IDLE_S = 1.0
 _POLL_S = 0.05
 _BACKLOG_TRAINS = 4
 _MOST_ROWS = 250_000
+_ASKED = ("soundex(text)", "soundex('text')", "levenshtein(text, 'text')")
 
 
 class Loop:
@@ -78,7 +80,7 @@ class Loop:
 
     def start(self) -> None:
         if self._background:
-            targets = [self._run] + ([self._feed] if self._sources else [])
+            targets = [self._run, self._ask] + ([self._feed] if self._sources else [])
             for target in targets:
                 thread = threading.Thread(target=self._guarded, args=(target,), daemon=True)
                 self._threads.append(thread)
@@ -92,6 +94,7 @@ class Loop:
             thread.join()
         for drafting in [*self._given_up, *filter(None, [self._drafting])]:
             drafting.wait()
+        self.works.stepper.wait()
         if self._sources:
             self._sources.close()
 
@@ -319,10 +322,21 @@ class Loop:
     def _idle_s(self) -> float:
         return _HEARTBEAT_S if self._heartbeats else _IDLE_S
 
-    def _feed(self) -> None:
-        # A live source must not run ahead while Spark's first job loads half the JVM.
+    def _await_warm(self) -> None:
         while not self._stopping.is_set() and not self._warm.wait(_POLL_S):
             pass
+
+    def _ask(self) -> None:
+        """Let Spark load what it tells types with, before a query asks for some."""
+        self._await_warm()
+        for text in _ASKED:
+            if not self._stopping.is_set():
+                with contextlib.suppress(Exception):
+                    self.works.basis.settings.resolver(text, Schema.parse("text string"))
+
+    def _feed(self) -> None:
+        # A live source must not run ahead while Spark's first job loads half the JVM.
+        self._await_warm()
         while not self._stopping.is_set() and not self.exhausted:
             behind = self._ingest.next_moment - self.works.stepper.done_before()
             if behind < _BACKLOG_TRAINS * self._train and self._pull():

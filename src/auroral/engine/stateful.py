@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,9 +116,9 @@ class StatefulBox:
         return range(self._runner.buckets)
 
     @property
-    def reads_logs(self) -> bool:
-        """Whether its tasks read the files of a train, which Spark need not know then."""
-        return self._runner.reads
+    def has_room(self) -> Callable[[Mapping[str, int]], bool] | None:
+        """Tells whether Spark has planned for so many files; None if tasks read any number."""
+        return None if self._runner.reads else self._runner.has_room
 
     def go_on(self, plane: ProgressPlane) -> None:
         """Be a part of another network, with the same boxes before it."""
@@ -130,6 +130,10 @@ class StatefulBox:
 
     def warm_up(self) -> None:
         self._runner.warm_up()
+
+    def wait(self) -> None:
+        """Until Spark compiles nothing for it."""
+        self._runner.wait()
 
     def step(
         self, train: Train, files: Mapping[str, Sequence[TrainFile]]

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -100,6 +101,12 @@ class Stepper:
                     self._stateful[superbox.stateful].warm_up()
                 else:
                     self._runner.warm_up(superbox)
+
+    def wait(self) -> None:
+        """Until Spark compiles nothing for later trains."""
+        self._runner.wait()
+        for box in self._stateful.values():
+            box.wait()
 
     def step(self, complete: int, limits: Limits | None = None) -> bool:
         """Run one step of every superbox that has something to do; False if none had."""
@@ -215,8 +222,8 @@ class Stepper:
 
     def _files(self, train: Train) -> dict[str, list[TrainFile]]:
         box = self._stateful.get(train.superbox.stateful or "")
-        planned = box is None or not box.reads_logs
-        return train_files(self._store, train, self._cuts, planned=planned)
+        has_room = partial(self._runner.has_room, train.superbox) if box is None else box.has_room
+        return train_files(self._store, train, self._cuts, has_room=has_room)
 
     def _kernel(
         self, box: StatefulBox, train: Train, files: Mapping[str, Sequence[TrainFile]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,37 +52,57 @@ def next_train(
 
 
 def train_files(
-    store: Store, train: Train, directory: Path, *, planned: bool = True
-) -> dict[str, list[TrainFile]]:
-    """The files of a train: whole segments as they are, others cut or put together.
-
-    If Spark plans for them, not for the tasks that read any, few tuples come in one file.
-    """
-    return {
-        source: _source_files(store, source, segments, train, directory, planned=planned)
-        for source, segments in train.segments.items()
-    }
-
-
-def _source_files(
     store: Store,
-    source: str,
-    segments: Sequence[Segment],
     train: Train,
     directory: Path,
     *,
-    planned: bool,
+    has_room: Callable[[Mapping[str, int]], bool] | None = None,
+) -> dict[str, list[TrainFile]]:
+    """The files of a train: whole segments as they are, others cut or put together.
+
+    If Spark plans for them, not for the tasks that read any, `has_room` tells whether it need not
+    do so anew for so many files of each source. Few tuples come in one file then anyway, and more
+    do if there is no room.
+    """
+    held = {source: [s for s in found if s.file] for source, found in train.segments.items()}
+    apart = {
+        source: _apart(segments, train, gather=_is_little(segments, planned=has_room is not None))
+        for source, segments in held.items()
+    }
+    counts = {s: len(apart[s]) + (len(apart[s]) < len(found)) for s, found in held.items() if found}
+    if has_room is not None and counts and not has_room(counts):
+        apart = {source: _apart(found, train, gather=True) for source, found in held.items()}
+    return {s: _files(store, s, held[s], apart[s], train, directory) for s in held}
+
+
+def _is_little(segments: Sequence[Segment], *, planned: bool) -> bool:
+    """Whether segments come in one file in any case."""
+    size = sum(segment.bytes for segment in segments)
+    return len(segments) > _MOST_FILES or (planned and len(segments) > 1 and size <= _SMALL_BYTES)
+
+
+def _apart(segments: Sequence[Segment], train: Train, *, gather: bool) -> list[Segment]:
+    """The segments that are files of the train as they are."""
+    whole = [s for s in segments if train.first <= s.first and s.last < train.last]
+    if not gather or len(segments) == 1:
+        return whole
+    return [s for s in whole if s.bytes >= MAX_FILE_BYTES // 4 // len(segments)]
+
+
+def _files(
+    store: Store,
+    source: str,
+    segments: Sequence[Segment],
+    apart: Sequence[Segment],
+    train: Train,
+    directory: Path,
 ) -> list[TrainFile]:
     files: list[TrainFile] = []
     small: list[pa.Table] = []
-    held = [segment for segment in segments if segment.file]
-    few = planned and len(held) > 1 and sum(segment.bytes for segment in held) <= _SMALL_BYTES
-    gather = few or len(held) > _MOST_FILES
-    for segment in held:
-        whole = train.first <= segment.first and segment.last < train.last
+    for segment in segments:
         path = store.path_of(segment)
         verify(path, segment, deep=False)
-        if whole and not (gather and segment.bytes < MAX_FILE_BYTES // 4 // len(held)):
+        if segment in apart:
             files.append(TrainFile(path, segment.rows, segment.bytes))
         else:
             small.append(cut(store.table(segment), train.first, train.last))

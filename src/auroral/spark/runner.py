@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -18,13 +17,12 @@ from auroral.scheduling.superboxes import Superbox
 from auroral.spark.causes import told
 from auroral.spark.counting import Rows, metric_name
 from auroral.spark.plan import Plan, arc_schema, compile_plan
-from auroral.spark.session import active, is_local
+from auroral.spark.plans import Compiled, Plans
+from auroral.spark.session import is_local
 from auroral.spark.sheltering import Shelter
-from auroral.spark.slots import Slots, slot_count
+from auroral.spark.slots import MOST_SLOTS, fit_slots
 from auroral.spark.train_file import TrainFile
 from auroral.storage.segment import MAX_FILE_BYTES
-
-_MOST_PLANS = 32
 
 
 @dataclass
@@ -35,12 +33,6 @@ class StepResult:
     written: dict[str, Path] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     failed: list[tuple[str, str, str]] = field(default_factory=list)
-
-
-@dataclass
-class _Compiled:
-    plan: Plan
-    slots: Slots | None
 
 
 class Runner:
@@ -58,25 +50,26 @@ class Runner:
         self.checked = checked
         self._directory = directory
         self._reuse = is_local(session) if reuse_plans is None else reuse_plans
-        self._plans: OrderedDict[tuple[Superbox, tuple[Any, ...]], _Compiled] = OrderedDict()
+        self._plans: dict[Superbox, Plans[Plan]] = {}
         self._numbered = 0
         self._shelter = Shelter(session)
 
     def run(
         self, superbox: Superbox, train: Mapping[str, Sequence[TrainFile]], *, through_driver: bool
     ) -> StepResult:
-        """Run a superbox over a train; sources without tuples are left out of the plan."""
+        """Run a superbox over a train; sources without tuples are left out if a plan can do so."""
         train = {source: files for source, files in train.items() if files}
         if not train:
             return StepResult()
-        rows = {source: sum(file.rows for file in files) for source, files in train.items()}
 
         def job() -> StepResult:
             result = StepResult()
             compiled = self._compiled(superbox, train)
+            rows = {source: sum(file.rows for file in files) for source, files in train.items()}
             if compiled.slots:
                 paths = {s: [file.path for file in files] for s, files in train.items()}
                 compiled.slots.link(paths)
+                rows = dict.fromkeys(compiled.slots.files, 0) | rows
             if through_driver:
                 self._collect(compiled.plan, rows, result)
                 self._require_all_read(compiled.plan.data, rows, superbox)
@@ -87,18 +80,30 @@ class Runner:
         with told(superbox.name):
             return self._shelter.run(superbox.name, job)
 
+    def has_room(self, superbox: Superbox, files: Mapping[str, int]) -> bool:
+        """Whether Spark need not compile for so many files of each source."""
+        planned = self._reuse and superbox.boxes and max(files.values()) <= MOST_SLOTS
+        return not planned or self._plans_of(superbox).has_room(files)
+
     def take_over(self, before: Runner, kept: Collection[Superbox]) -> None:
         """Go on with what was compiled for superboxes that stay as they were."""
         self._shelter = before._shelter
-        for key in list(before._plans):
-            if key[0] in kept:
-                self._plans.setdefault(key, before._plans.pop(key))
+        for superbox, plans in before._plans.items():
+            if superbox in kept:
+                self._plans[superbox] = plans
             else:
-                before._drop(key)
+                plans.close()
+        before._plans = {}
+
+    def wait(self) -> None:
+        """Until nothing is compiled aside."""
+        for plans in self._plans.values():
+            plans.wait()
 
     def discard(self) -> None:
         """Forget what was compiled."""
-        self._plans.clear()
+        for plans in self._plans.values():
+            plans.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def warm_up(self, superbox: Superbox) -> None:
@@ -110,43 +115,28 @@ class Runner:
             compiled = self._compiled(superbox, nothing)
             assert compiled.slots is not None
             compiled.slots.link({})
-            compiled.plan.data.toArrow()
+            compiled.plan.data.coalesce(1).toArrow()  # in one task: others need the other cores
 
     def compile(self, superbox: Superbox, files: Mapping[str, Sequence[str]]) -> Plan:
         """Compile a superbox over files, without running it."""
         return compile_plan(self.session, self.checked, superbox, files)
 
-    def _compiled(self, superbox: Superbox, train: Mapping[str, Sequence[TrainFile]]) -> _Compiled:
-        counts = {source: slot_count(len(files)) for source, files in train.items()}
-        fits = all(f.bytes <= MAX_FILE_BYTES for files in train.values() for f in files)
-        if not self._reuse or not fits or None in counts.values():
+    def _compiled(
+        self, superbox: Superbox, train: Mapping[str, Sequence[TrainFile]]
+    ) -> Compiled[Plan]:
+        if not self._reuse or not fit_slots(train):
             paths = {s: [str(file.path) for file in files] for s, files in train.items()}
-            return _Compiled(self.compile(superbox, paths), None)
-        key = (superbox, tuple(counts.items()))
-        if key in self._plans:
-            self._plans.move_to_end(key)
-            return self._plans[key]
-        self._numbered += 1
-        schemas = {
-            source: arc_schema(self.checked.arcs[source].schema, source not in streams)
-            for streams in [self.checked.network.streams]
-            for source in train
-        }
-        wanted = {source: count for source, count in counts.items() if count}
-        slots = Slots(self._directory / f"plan-{self._numbered}", wanted, schemas)
-        compiled = _Compiled(self.compile(superbox, slots.files), slots)
-        # Plan now, while the slots still have the length they are planned at.
-        with active(self.session):
-            compiled.plan.data._jdf.queryExecution().toRdd()
-        self._plans[key] = compiled
-        if len(self._plans) > _MOST_PLANS:
-            self._drop(next(iter(self._plans)))
-        return compiled
+            return Compiled(self.compile(superbox, paths), None)
+        return self._plans_of(superbox).get({s: len(files) for s, files in train.items()})
 
-    def _drop(self, key: tuple[Superbox, tuple[Any, ...]]) -> None:
-        slots = self._plans.pop(key).slots
-        if slots:
-            shutil.rmtree(slots.directory, ignore_errors=True)
+    def _plans_of(self, superbox: Superbox) -> Plans[Plan]:
+        if superbox not in self._plans:
+            arcs, streams = self.checked.arcs, self.checked.network.streams
+            schemas = {s: arc_schema(arcs[s].schema, s not in streams) for s in superbox.sources}
+            directory = self._directory / f"superbox-{len(self._plans)}"
+            compile = partial(self.compile, superbox)
+            self._plans[superbox] = Plans(self.session, directory, schemas, compile)
+        return self._plans[superbox]
 
     def _collect(self, plan: Plan, rows: Mapping[str, int], result: StepResult) -> None:
         table = plan.data.toArrow()

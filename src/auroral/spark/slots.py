@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from auroral.spark.train_file import TrainFile
 from auroral.storage.segment import MAX_FILE_BYTES, disk_errors, encode, write_file
 
 MOST_SLOTS = 16
@@ -56,9 +57,16 @@ class Slots:
                     os.link(target, slot)
 
 
-def slot_count(files: int) -> int | None:
-    """How many slots a plan for that many files has: a power of two, so few plans serve all."""
-    count = 1
-    while count < files:
-        count *= 2
-    return count if count <= MOST_SLOTS else None
+def slot_count(files: int) -> int:
+    """How many slots a plan for that many files has: a power of two, so few plans serve all.
+
+    >>> [slot_count(files) for files in (1, 2, 3, 8)]
+    [1, 2, 4, 8]
+    """
+    return 1 << (files - 1).bit_length()
+
+
+def fit_slots(train: Mapping[str, Sequence[TrainFile]]) -> bool:
+    """Whether the files of a train are few and small enough for slots."""
+    few = all(len(files) <= MOST_SLOTS for files in train.values())
+    return few and all(f.bytes <= MAX_FILE_BYTES for files in train.values() for f in files)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ from auroral.spark.boxes import physical_of
 from auroral.spark.causes import told
 from auroral.spark.physical import Given, Physical
 from auroral.spark.plan import arc_schema
-from auroral.spark.session import active, is_local
+from auroral.spark.plans import Compiled, Plans
+from auroral.spark.session import is_local
 from auroral.spark.sheltering import Shelter
-from auroral.spark.slots import Slots, slot_count
+from auroral.spark.slots import MOST_SLOTS, Slots, fit_slots
 from auroral.spark.stateful import (
     StatefulPlan,
     compile_reading,
@@ -29,16 +30,9 @@ from auroral.spark.stateful import (
 )
 from auroral.spark.train_file import TrainFile
 from auroral.spark.worker import Job, Layout, write_job
-from auroral.storage.segment import MAX_FILE_BYTES
 
 PARALLEL_ROWS = 50_000
 """Larger trains are spread over the cores; for smaller ones another task costs too much."""
-
-
-@dataclass
-class _Compiled:
-    plan: StatefulPlan
-    slots: Slots | None
 
 
 class StatefulRunner:
@@ -72,7 +66,13 @@ class StatefulRunner:
         self.reads = reads_logs(self.physical, superbox)
         self._job = directory / "job"
         self._shelter = Shelter(session)
-        self._plans: dict[tuple[Any, ...], _Compiled] = {}
+        self._reading_plans: dict[int, Compiled[StatefulPlan]] = {}
+        streams = checked.network.streams
+        self._schemas = {
+            source: arc_schema(checked.arcs[source].schema, source not in streams)
+            for source in superbox.sources
+        }
+        self._plans = Plans(session, directory, self._schemas, self._compile)
 
     def run(
         self, train: Mapping[str, Sequence[TrainFile]], job: Job
@@ -103,9 +103,20 @@ class StatefulRunner:
                     self._run(self._reading(self.buckets), {}, None)
                 self._run(self._smallest(), {}, None)
 
+    def has_room(self, files: Mapping[str, int]) -> bool:
+        """Whether Spark need not compile for so many files of each source."""
+        if not self._reuse or max(files.values()) > MOST_SLOTS:
+            return True
+        return self._plans.has_room({s: files.get(s) or 1 for s in self.superbox.sources})
+
+    def wait(self) -> None:
+        """Until nothing is compiled aside."""
+        self._plans.wait()
+
     def discard(self) -> None:
         """Forget what was compiled."""
-        self._plans.clear()
+        self._reading_plans.clear()
+        self._plans.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def explain(self) -> str:
@@ -113,20 +124,22 @@ class StatefulRunner:
         plan = self._smallest().plan
         return str(plan.data._jdf.queryExecution().executedPlan().toString())
 
-    def _smallest(self) -> _Compiled:
+    def _smallest(self) -> Compiled[StatefulPlan]:
         return self._reading(1) if self.reads else self._compiled({})
 
     def _run(
-        self, compiled: _Compiled, train: Mapping[str, Sequence[TrainFile]], job: Job | None
+        self,
+        compiled: Compiled[StatefulPlan],
+        train: Mapping[str, Sequence[TrainFile]],
+        job: Job | None,
     ) -> tuple[list[dict[str, Any]], pa.Table | None]:
         if compiled.slots:
             compiled.slots.link({s: [file.path for file in files] for s, files in train.items()})
         write_job(self._job, job)
         return compiled.plan.split(compiled.plan.data.toArrow())
 
-    def _reading(self, tasks: int) -> _Compiled:
-        key = ("reading", tasks)
-        if key not in self._plans or not self._reuse:
+    def _reading(self, tasks: int) -> Compiled[StatefulPlan]:
+        if tasks not in self._reading_plans or not self._reuse:
             plan = compile_reading(
                 self._session,
                 self._checked,
@@ -136,38 +149,21 @@ class StatefulRunner:
                 job=self._job,
                 tasks=tasks,
             )
-            self._plans[key] = _Compiled(plan, None)
-        return self._plans[key]
+            self._reading_plans[tasks] = Compiled(plan, None)
+        return self._reading_plans[tasks]
 
-    def _compiled(self, train: Mapping[str, Sequence[TrainFile]]) -> _Compiled:
+    def _compiled(self, train: Mapping[str, Sequence[TrainFile]]) -> Compiled[StatefulPlan]:
         files = {source: train.get(source, ()) for source in self.superbox.sources}
-        counts = {source: slot_count(max(len(held), 1)) for source, held in files.items()}
-        fits = all(f.bytes <= MAX_FILE_BYTES for held in files.values() for f in held)
-        schemas = {
-            source: arc_schema(
-                self._checked.arcs[source].schema, source not in self._checked.network.streams
-            )
-            for source in files
+        if self._reuse and fit_slots(files):
+            return self._plans.get({source: max(len(held), 1) for source, held in files.items()})
+        # Fixed names all the same, for sources that have nothing in this train.
+        nothing = Slots(self._directory / "nothing", dict.fromkeys(files, 1), self._schemas)
+        nothing.link({})
+        paths = {
+            source: [str(file.path) for file in held] or nothing.files[source]
+            for source, held in files.items()
         }
-        if not self._reuse or not fits or None in counts.values():
-            # Fixed names all the same, for sources that have nothing in this train.
-            nothing = Slots(self._directory / "nothing", dict.fromkeys(files, 1), schemas)
-            nothing.link({})
-            paths = {
-                source: [str(file.path) for file in held] or nothing.files[source]
-                for source, held in files.items()
-            }
-            return _Compiled(self._compile(paths), None)
-        key = tuple(counts.items())
-        if key not in self._plans:
-            wanted = {source: count for source, count in counts.items() if count}
-            slots = Slots(self._directory / f"plan-{len(self._plans)}", wanted, schemas)
-            compiled = _Compiled(self._compile(slots.files), slots)
-            # Plan now, while the slots still have the length they are planned at.
-            with active(self._session):
-                compiled.plan.data._jdf.queryExecution().toRdd()
-            self._plans[key] = compiled
-        return self._plans[key]
+        return Compiled(self._compile(paths), None)
 
     def _compile(self, files: Mapping[str, Sequence[str]]) -> StatefulPlan:
         return compile_stateful(
