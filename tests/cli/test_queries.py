@@ -49,7 +49,7 @@ def run(command: Run, tmp_path: Path) -> Run:
 
 
 def test_results_of_queries_go_to_files(run: Run, tmp_path: Path) -> None:
-    names = ("heat", "low", "busy", "told", "tens", "alerts")
+    names = ("heat", "low", "busy", "told", "tens", "alerts", "alerts[r2]")
     outputs = [part for name in names for part in ("--output", f"{name}={name}.csv")]
     inputs = ["--input", "news=news.csv", "--input", "ticks=ticks.csv"]
     code, _, shown = run("run", "net.yaml", *inputs, *outputs)
@@ -62,6 +62,7 @@ def test_results_of_queries_go_to_files(run: Run, tmp_path: Path) -> None:
         "told": ["ts,text", "0,hello", "2,hello"],
         "tens": ["n", "2", "2"],
         "alerts": ["rule,ts", "r1,0", "r2,1", "r1,2"],
+        "alerts[r2]": ["ts", "1"],
     }
 
 
@@ -69,6 +70,14 @@ def test_counted_queries_have_no_file(run: Run) -> None:
     code, _, shown = run("run", "net.yaml", "--input", "ticks=ticks.csv", "--output", "hits=x.csv")
     assert code == 2
     assert "ONLY_COUNTED" in shown
+
+
+def test_what_no_member_is_has_no_file(run: Run) -> None:
+    code, _, shown = run(
+        "run", "net.yaml", "--input", "ticks=ticks.csv", "--output", "alerts[r3]=x.csv"
+    )
+    assert code == 2
+    assert "there is no output alerts[r3]" in shown
 
 
 def test_check_tells_the_fields_of_results(run: Run) -> None:

@@ -238,6 +238,36 @@ def test_the_sink_of_a_member_goes_on_after_a_restart(others: Any, tmp_path: Pat
     assert got == [1, 2, 3]
 
 
+def test_a_member_may_have_its_sink_before_the_start(tmp_path: Path) -> None:
+    got: list[int] = []
+
+    def engine() -> Engine:
+        state = {"background": False, "state": tmp_path}
+        made = Engine(_network(family=ROWS), spark=sparkless.NoSession(), **state)  # type: ignore[arg-type]
+        made.bind_sink("r[2]", _into(got))
+        return made
+
+    with engine() as first:
+        _put(first, 1)
+    with engine() as second:
+        _put(second, 2)
+        second.modify(remove=["r[2]"])
+    with engine() as third:  # as with a query of the network's that was removed
+        _put(third, 3)
+    assert got == [1, 2]
+
+
+def test_a_sink_of_no_member_is_refused_with_what_there_is() -> None:
+    engine = Engine(_network(family=ROWS), spark=sparkless.NoSession())  # type: ignore[arg-type]
+    engine.bind_sink("r[7]", _into([]))
+    with pytest.raises(UsageError, match=r"there is no query r\[7\]: the family r has no member 7"):
+        engine.start()
+    engine = Engine(_network("q"), spark=sparkless.NoSession())  # type: ignore[arg-type]
+    engine.bind_sink("qq", _into([]))
+    with pytest.raises(UsageError, match=r"there is no output qq; there are q \(did you mean q"):
+        engine.start()
+
+
 @pytest.mark.parametrize("others", [(), ("other",)])
 def test_what_the_last_member_took_its_family_does_not_give(others: Any) -> None:
     with sparkless.make_engine(_network(*others, family=ROWS[:1])) as engine:

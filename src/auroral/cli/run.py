@@ -20,6 +20,8 @@ from auroral.errors import SinkError, UsageError, closest, known
 from auroral.io.open import open_sink
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
+from auroral.network.queries import declared_member
+from auroral.network.types import Schema
 
 _LOOK_S = 0.2
 
@@ -162,7 +164,7 @@ def _finish(engine: Engine) -> None:
 def _pairs(given: list[str] | None, option: str, what: str, names: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in given or []:
-        name, equals, path = text.partition("=")
+        name, equals, path = _pair(text)
         if not equals or not name or not path:
             raise UsageError("BAD_OPTION", f"{option} takes NAME=PATH, found {text!r}")
         if name not in names:
@@ -178,6 +180,18 @@ def _pairs(given: list[str] | None, option: str, what: str, names: Any) -> dict[
     return found
 
 
+def _pair(text: str) -> tuple[str, str, str]:
+    """NAME, = and PATH; the key of a member may have the sign too.
+
+    >>> _pair("alerts=a=b.csv"), _pair("alerts[x=1]=a.csv")
+    (('alerts', '=', 'a=b.csv'), ('alerts[x=1]', '=', 'a.csv'))
+    """
+    member, bracket, path = text.partition("]=")
+    if bracket and "[" in member.partition("=")[0]:
+        return f"{member}]", "=", path
+    return text.partition("=")
+
+
 def _bind_sinks(
     engine: Engine, checked: CheckedNetwork, outputs: list[str] | None, *, durable: bool
 ) -> dict[str, str]:
@@ -187,10 +201,15 @@ def _bind_sinks(
     outputs_ = {name: output.from_ for name, output in network.outputs.items()}
     queries = {name: name for name in network.queries if kept(network, name)}
     names = {name: name for name in checked.arcs} | queries | outputs_
-    for name in (text.partition("=")[0] for text in outputs or []):
-        if name in network.queries and name not in names:
-            problem = f"the results of {name} are counted, not kept"
+    for name in (_pair(text)[0] for text in outputs or []):
+        family = declared_member(network.queries, name, network.directory)
+        query = family or name
+        if query in network.queries and query not in queries and name not in outputs_:
+            problem = f"the results of {query} are counted, not kept"
             raise UsageError("ONLY_COUNTED", problem, where="--output")
+        if family is not None:
+            names[name] = name
+            schemas[name] = Schema(schemas[family].fields[1:])  # a member gives no key
     given = _pairs(outputs, "--output", "output", names)
     targets = dict(given)
     for name, path in given.items():

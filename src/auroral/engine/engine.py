@@ -175,19 +175,19 @@ class Engine:
         )
         self._changing = Changing(self._queries, self._ingest, self._loop)
         try:
-            self._bind()  # what waits for sinks of queries that the network has no more
+            self._bind(last=False)  # what waits for sinks of queries that the network has no more
             self._changing.change(*self._queries.declared(), declared=True)
             registrar.registered()
-            self._bind()
+            self._bind(last=True)
         except BaseException:
             works.sinks.close()
             raise
 
-    def _bind(self) -> None:
+    def _bind(self, *, last: bool) -> None:
         works = self._loop.works
         own = self._sinks
         declared = wiring.declared_sinks(self.network, works.checked, works.sinks.schema, own)
-        works.sinks.bind_all({**declared, **own}, self.network)
+        works.sinks.bind_all({**declared, **own}, self.network, last=last)
 
     # ── queries come and go ──
 

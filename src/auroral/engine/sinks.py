@@ -23,7 +23,7 @@ from auroral.errors import AuroralError, SinkError, UsageError
 from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.network.network import Network
-from auroral.network.queries import parameter_types
+from auroral.network.queries import declared_member, parameter_types
 from auroral.network.types import Schema
 from auroral.storage import Change, Store
 
@@ -88,13 +88,14 @@ class Sinks:
             self.known.add(output)
             self.outputs.readers.look_again()
 
-    def bind_all(self, sinks: Mapping[str, Sink], network: Network) -> None:
-        """Give outputs their sinks that have none yet; not those of queries that were removed."""
+    def bind_all(self, sinks: Mapping[str, Sink], network: Network, *, last: bool) -> None:
+        """Give outputs their sinks that have none yet; not those of queries that were removed.
+
+        The last time all queries are there, and what is no output is refused.
+        """
         for output, sink in sinks.items():
-            declared = network.outputs.get(output)
-            query = output if declared is None else declared.from_
-            there = query not in network.queries or self.outputs.found(output) is not None
-            if output not in self.all and (there or output in self._rests.outputs):
+            there = output in self._rests.outputs or self.outputs.found(output) is not None
+            if output not in self.all and (there or (last and not _is_declared(output, network))):
                 self.bind(output, sink)
 
     def has(self, output: str) -> bool:
@@ -372,6 +373,14 @@ def _failure(output: str, error: BaseException) -> SinkError:
         where=f"output {output}",
         hint="what it has not taken waits for another bind_sink, or the next start",
     )
+
+
+def _is_declared(output: str, network: Network) -> bool:
+    """Whether it gives a query of the network's, or a member."""
+    declared = network.outputs.get(output)
+    query = output if declared is None else declared.from_
+    member = declared_member(network.queries, query, network.directory)
+    return query in network.queries or member is not None
 
 
 def _comes(source: str, wanted: Modification) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field, PlainSerializer, PlainValidator, StrictStr, WithJsonSchema
 
 from auroral.errors import NetworkError
@@ -109,6 +110,23 @@ class Family(Query):
     def types(self, directory: Path | None = None) -> Schema:
         """The parameters there are, and their types."""
         return parameter_types(self.table(directory))
+
+
+def declared_member(
+    queries: Mapping[str, Query], name: str, directory: Path | None = None
+) -> str | None:
+    """The family among some queries that has a member; None if none has.
+
+    >>> alerts = Family("SELECT * FROM s WHERE sym = :sym", [{"rule": 17, "sym": "A"}], "rule")
+    >>> [declared_member({"alerts": alerts}, f"alerts[{key}]") for key in (17, 18)]
+    ['alerts', None]
+    """
+    family, bracket, key = name.partition("[")
+    found = queries.get(family)
+    if not isinstance(found, Family) or not bracket or not key.endswith("]"):
+        return None
+    keys = found.table(directory)[found.key].cast(pa.string())
+    return family if pc.index(keys, key.removesuffix("]")).as_py() >= 0 else None
 
 
 def parameter_types(table: pa.Table) -> Schema:
