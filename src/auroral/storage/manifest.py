@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,8 @@ class Manifest:
 
     def add_queries(self, rows: Sequence[QueryRow]) -> None:
         self._db.executemany(
-            "INSERT INTO query VALUES (?, ?, ?, ?, ?, ?, ?, ?)", map(astuple, rows)
+            "INSERT INTO query VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [tuple(vars(row).values()) for row in rows],  # `astuple` copies every text
         )
 
     def end_queries(self, until: Mapping[int, int], undeclared: Sequence[int] = ()) -> None:
