@@ -6,16 +6,21 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
+import auroral as au
+import auroral.spark.runner
+from auroral.spark.plan import compile_plan
 from auroral.spark.plans import Plans
 from auroral.storage.segment import encode, write_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from tests.conftest import MakeEngine
 
 pytestmark = pytest.mark.spark
 
@@ -142,3 +147,36 @@ def test_plans_that_are_closed_leave_no_files(
     plans.wait()
     assert len(compiler.made) == 2
     assert list((tmp_path / "plans").iterdir()) == []
+
+
+def test_no_train_waits_for_a_plan_once_there_is_one(
+    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two streams is quiet, and trains have one file or four."""
+    net = au.Network("quiet")
+    for stream in "st":
+        net.stream(stream, "n bigint, v double")
+    net.query("both", "SELECT n FROM s UNION t WHERE v >= 0")
+    threads: list[str] = []
+
+    def compile_noting(*given: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return compile_plan(*given)
+
+    def rows(first: int, count: int) -> pa.Table:
+        return pa.table({"n": range(first, first + count), "v": [1.0] * count})
+
+    with make_engine(net) as engine:
+        engine._loop.works.stepper.warm_up()
+        monkeypatch.setattr(auroral.spark.runner, "compile_plan", compile_noting)
+        found: list[int] = []
+        for first in range(0, 6 * 160_000, 160_000):
+            for part in range(first, first + 160_000, 40_000):
+                engine.enqueue("s", rows(part, 40_000))
+            assert len(engine._store.segments("s")) == 4
+            engine.drain()
+            found += engine.dequeue("both")["n"].to_pylist()
+        engine._loop.works.stepper.wait()
+        assert found == list(range(6 * 160_000))
+        assert threads, "what fits better was compiled"
+        assert threading.current_thread().name not in threads

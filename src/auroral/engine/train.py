@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,19 +81,18 @@ def _is_little(segments: Sequence[Segment], *, planned: bool) -> bool:
     return len(segments) > _MOST_FILES or (planned and len(segments) > 1 and size <= _SMALL_BYTES)
 
 
-def _apart(segments: Sequence[Segment], train: Train, *, gather: bool) -> list[Segment]:
-    """The segments that are files of the train as they are."""
+def _apart(segments: Sequence[Segment], train: Train, *, gather: bool) -> set[int]:
+    """The segments, by id, that are files of the train as they are."""
+    least = MAX_FILE_BYTES // 4 // len(segments) if gather and len(segments) > 1 else 0
     whole = [s for s in segments if train.first <= s.first and s.last < train.last]
-    if not gather or len(segments) == 1:
-        return whole
-    return [s for s in whole if s.bytes >= MAX_FILE_BYTES // 4 // len(segments)]
+    return {segment.id for segment in whole if segment.bytes >= least}
 
 
 def _files(
     store: Store,
     source: str,
     segments: Sequence[Segment],
-    apart: Sequence[Segment],
+    apart: Collection[int],
     train: Train,
     directory: Path,
 ) -> list[TrainFile]:
@@ -102,7 +101,7 @@ def _files(
     for segment in segments:
         path = store.path_of(segment)
         verify(path, segment, deep=False)
-        if segment in apart:
+        if segment.id in apart:
             files.append(TrainFile(path, segment.rows, segment.bytes))
         else:
             small.append(cut(store.table(segment), train.first, train.last))
