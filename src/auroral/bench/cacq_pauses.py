@@ -24,7 +24,7 @@ _WARM_S = 20.0
 _PHASE_S = 5.0
 _MUCH = 8
 """How many times as long as without changes others may get nothing."""
-_MOST_MS = 500
+_MOST_MS = 200
 _UNION = "select index from S union T where a > {}"
 _ASKS = "select soundex('{}') as s from S where a > 95"
 _ROWS = "select count(*) as n from S [rows 100] where a > {}"

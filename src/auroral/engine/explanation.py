@@ -20,7 +20,7 @@ from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox, superboxes
 from auroral.spark.analysis import spark_resolver
-from auroral.spark.plan import arc_schema
+from auroral.spark.plan import log_schemas
 from auroral.spark.runner import Runner
 from auroral.spark.session import start_session, step_session
 from auroral.spark.slots import Slots
@@ -169,8 +169,7 @@ def _plan(
             session, checked, plane, superbox, place, buckets=2, progressing={}
         )
         return runner.explain()
-    streams = checked.network.streams
-    schemas = {s: arc_schema(checked.arcs[s].schema, s not in streams) for s in superbox.sources}
+    schemas = log_schemas(checked, superbox.sources)
     slots = Slots(place, dict.fromkeys(superbox.sources, 1), schemas)
     plan = Runner(session, checked, directory).compile(superbox, slots.files)
     return str(plan.data._jdf.queryExecution().executedPlan().toString())

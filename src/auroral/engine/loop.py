@@ -34,6 +34,7 @@ _POLL_S = 0.05
 _BACKLOG_TRAINS = 4
 _MOST_ROWS = 250_000
 _ASKED = ("soundex(text)", "soundex('text')", "levenshtein(text, 'text')")
+"""Functions that only Spark knows, of fields and of constants: each kind is slow the first time."""
 
 
 class Loop:

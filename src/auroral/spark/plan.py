@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -131,6 +131,12 @@ def arc_schema(schema: Schema, ranked: bool = False) -> pa.Schema:
     hidden = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.int64())]
     hidden += [pa.field("_sub", SUB)] if ranked else []
     return pa.schema([*hidden, *schema.arrow()])
+
+
+def log_schemas(checked: CheckedNetwork, sources: Iterable[str]) -> dict[str, pa.Schema]:
+    """The Arrow schemas of the logs of some arcs; only what boxes made is ranked."""
+    streams = checked.network.streams
+    return {s: arc_schema(checked.arcs[s].schema, s not in streams) for s in sources}
 
 
 def sub_column(rank: bytes, made: bool) -> Column:

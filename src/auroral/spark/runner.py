@@ -16,7 +16,7 @@ from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.causes import told
 from auroral.spark.counting import Rows, metric_name
-from auroral.spark.plan import Plan, arc_schema, compile_plan
+from auroral.spark.plan import Plan, compile_plan, log_schemas
 from auroral.spark.plans import Compiled, Plans
 from auroral.spark.session import is_local
 from auroral.spark.sheltering import Shelter
@@ -131,9 +131,9 @@ class Runner:
 
     def _plans_of(self, superbox: Superbox) -> Plans[Plan]:
         if superbox not in self._plans:
-            arcs, streams = self.checked.arcs, self.checked.network.streams
-            schemas = {s: arc_schema(arcs[s].schema, s not in streams) for s in superbox.sources}
-            directory = self._directory / f"superbox-{len(self._plans)}"
+            self._numbered += 1
+            directory = self._directory / f"superbox-{self._numbered}"
+            schemas = log_schemas(self.checked, superbox.sources)
             compile = partial(self.compile, superbox)
             self._plans[superbox] = Plans(self.session, directory, schemas, compile)
         return self._plans[superbox]

@@ -16,7 +16,7 @@ from auroral.scheduling.superboxes import Superbox
 from auroral.spark.boxes import physical_of
 from auroral.spark.causes import told
 from auroral.spark.physical import Given, Physical
-from auroral.spark.plan import arc_schema
+from auroral.spark.plan import log_schemas
 from auroral.spark.plans import Compiled, Plans
 from auroral.spark.session import is_local
 from auroral.spark.sheltering import Shelter
@@ -67,11 +67,7 @@ class StatefulRunner:
         self._job = directory / "job"
         self._shelter = Shelter(session)
         self._reading_plans: dict[int, Compiled[StatefulPlan]] = {}
-        streams = checked.network.streams
-        self._schemas = {
-            source: arc_schema(checked.arcs[source].schema, source not in streams)
-            for source in superbox.sources
-        }
+        self._schemas = log_schemas(checked, superbox.sources)
         self._plans = Plans(session, directory, self._schemas, self._compile)
 
     def run(
