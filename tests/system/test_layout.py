@@ -13,7 +13,7 @@ from auroral.network.box import BOXES
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "auroral"
-MOST_LINES = 400
+MOST_LINES = 600
 
 NOT_OURS = {"__pycache__", "dist", "build", "spark-warehouse", "metastore_db", "node_modules"}
 HIDDEN_BUT_OURS = {".ci", ".github", ".gitignore"}
