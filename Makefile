@@ -2,10 +2,10 @@
 
 BIN := .venv/bin
 JAVA := JAVA_HOME="$$(cat .venv/java_home)"
-CODE := $(wildcard src tests bench apps)
+CODE := $(wildcard src tests scripts bench apps)
 ARGS :=
 
-.PHONY: help setup tools demo test check bench fmt lock clean
+.PHONY: help setup tools demo test hunt cover check bench fmt lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,13 @@ demo: setup ## Show a running network
 
 test: setup ## Run every test (ARGS="tests/io -k csv" for some)
 	$(JAVA) $(BIN)/pytest -n auto --maxprocesses 2 --dist worksteal $(ARGS)
+
+SECONDS ?= 600
+hunt: setup ## Try every law with fresh seeds (SECONDS=600, or SEED=n to repeat one round)
+	$(JAVA) $(BIN)/python scripts/hunt.py $(if $(SEED),--seed $(SEED),--seconds $(SECONDS)) $(ARGS)
+
+cover: setup ## Run every test and print which branches none has taken
+	$(JAVA) $(BIN)/pytest -n auto --maxprocesses 2 --dist worksteal --cov --cov-report=term $(ARGS)
 
 check: tools ## Check format, lint, types and the import law
 	$(BIN)/ruff format --check $(CODE)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.hunting import Hunt
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -22,7 +24,24 @@ if TYPE_CHECKING:
 settings.register_profile(
     "auroral", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
+# Examples that a seed decides, and nothing that an earlier run left behind.
+settings.register_profile(
+    "hunt", settings.get_profile("auroral"), derandomize=False, database=None, print_blob=False
+)
 settings.load_profile("auroral")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("hunt", "trying the laws with fresh seeds; see `make hunt`")
+    group.addoption("--hunt", type=int, metavar="SEED", help="run only laws, with this seed")
+    group.addoption("--hunt-until", type=float, metavar="TIME", help="stop at this Unix time")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    seed = config.getoption("--hunt")
+    if seed is not None:
+        settings.load_profile("hunt")
+        config.pluginmanager.register(Hunt(seed, config.getoption("--hunt-until")))
 
 
 @pytest.fixture(scope="session")
