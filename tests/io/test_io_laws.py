@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,6 +20,7 @@ from auroral.io.chunk import Chunk
 from auroral.io.csv_reader import CsvReader
 from auroral.io.directory import DirectorySource
 from auroral.io.files import FileSource
+from auroral.io.fit import Extra
 from auroral.io.jsonl_reader import JsonlReader
 from auroral.io.source import Source
 from auroral.network.types import Schema
@@ -155,7 +156,7 @@ def test_lexer_splits_as_arrow_does(data: bytes) -> None:
         return
     with file(".csv", ["t,s"], "") as path:
         path.write_bytes(b"t,s\n" + data)
-        reader = CsvReader(str(path), source(path)._reader.assembler)  # type: ignore[attr-defined]
+        reader = CsvReader(str(path), source(path)._reader.rows)  # type: ignore[attr-defined]
         columns = reader._split(blocks.Block(data, 0, 1, True))
     assert columns is not None
     texts = [[None if f is None else f.decode() for f in fields] for fields in found]
@@ -234,3 +235,25 @@ def test_split_loses_nothing(lines: list[str], n: int) -> None:
         assert first.count + rest.count == chunk.count
         assert [*rows(first), *rows(rest)] == list(rows(chunk))
         assert rest.offset == chunk.offset
+
+
+@given(JSON_ROWS, st.integers(1, 60), st.sampled_from(["ignore", "keep"]))
+@settings(max_examples=80, deadline=None)
+def test_other_fields_are_read_the_same_in_any_blocks(
+    lines: list[str], block: int, extra: Extra
+) -> None:
+    schema = Schema.parse("t int, s string, _extra string") if extra == "keep" else SCHEMA
+    more = [*lines, '{"t":1,"s":"a","u":[1,2.50]}', '{"u":{"v":1}}', '{"T":7,"u":1,"w":2}']
+
+    def found(size: int, fast: bool = True) -> list[Any]:
+        slow = mock.patch.object(JsonlReader, "_read", return_value=None)
+        with mock.patch.object(blocks, "BLOCK_BYTES", size), nullcontext() if fast else slow:
+            source = FileSource("s", path, schema, progress_on="t", extra=extra)
+            return said(drain(source, cycle([1000])))
+
+    with file(".jsonl", more, "\n") as path:
+        whole = found(1 << 20)
+        assert found(block) == whole
+        assert found(1 << 20, fast=False) == whole
+    assert not any(row[0] == "dead" and "no field" in row[2] for row in whole)
+    assert whole[-1][1] == 7 or whole[-1][2] == "_at is missing"

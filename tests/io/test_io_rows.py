@@ -177,3 +177,62 @@ def test_punctuation_and_arrival_in_rows() -> None:
 def test_empty() -> None:
     assert to_chunk("s", [], SCHEMA).count == 0
     assert to_chunk("s", SCHEMA.arrow().empty_table(), SCHEMA).count == 0
+
+
+LOOSE = Schema.parse("sid int, v double")
+KEEPING = Schema.parse("sid int, _extra string, v double")
+MORE: list[dict[str, Any]] = [
+    {"sid": 1, "v": 2.5, "x": 3},
+    {"v": 1, "y": [1, "é"], "z": None, "SID": 2},
+]
+
+
+def test_other_fields_are_ignored() -> None:
+    """Whether or not rows differ in their fields, in names or in letters."""
+    reader = RowReader("s", LOOSE, extra="ignore")
+    for rows in (MORE, [MORE[0]], [MORE[1]], MORE * 2, [{**MORE[0], "_AT": 3}]):
+        chunk = reader.read(rows)
+        assert chunk.dead == ()
+        assert [row["sid"] for row in chunk.tuples.to_pylist()] == [
+            row.get("sid", row.get("SID")) for row in rows
+        ]
+    assert reader.read([{**MORE[0], "_AT": 3}]).at_us == [3_000_000]
+    assert reader.read([{**MORE[0], "Sid": 3}]).dead[0].reason == "the field sid occurs twice"
+    assert reader.read([(1, 2, 3)]).dead[0].reason == "expected 2 values, found 3"
+    table = pa.table({"x": [1], "V": [1.0], "sid": [7]})
+    assert reader.read(table).tuples.to_pylist() == [{"sid": 7, "v": 1.0}]
+
+
+def test_other_fields_of_structs_are_ignored() -> None:
+    schema = Schema.parse("a struct<b: int, c: array<struct<d: int>>>")
+    rows = [{"a": {"b": 1, "x": 2, "c": [{"d": 1, "y": 2}]}}]
+    chunk = RowReader("s", schema, extra="ignore").read(rows)
+    assert chunk.tuples.to_pylist() == [{"a": {"b": 1, "c": [{"d": 1}]}}]
+    assert RowReader("s", schema).read(rows).dead
+
+
+def test_other_fields_are_kept() -> None:
+    reader = RowReader("s", KEEPING, extra="keep")
+    assert reader.read([*MORE, {"sid": 3, "_extra": "mine"}, (4, 5.0)]).tuples.to_pylist() == [
+        {"sid": 1, "_extra": '{"x": 3}', "v": 2.5},
+        {"sid": 2, "_extra": '{"y": [1, "é"]}', "v": 1.0},
+        {"sid": 3, "_extra": '{"_extra": "mine"}', "v": None},
+        {"sid": 4, "_extra": None, "v": 5.0},
+    ]
+    table = pa.table({"x": [1, None], "v": [1.0, 2.0], "sid": [7, 8]})
+    kept = reader.read(table).tuples.to_pylist()
+    assert [row["_extra"] for row in kept] == ['{"x": 1}', None]
+
+
+@pytest.mark.parametrize(
+    ("schema", "extra", "why"),
+    [
+        (LOOSE, "keep", "extra: keep needs a field to keep the others in, _extra string"),
+        (LOOSE, "drop", "extra: expected one of reject, ignore, keep, found 'drop'"),
+        (Schema.parse("a int, _extra int"), "keep", "_extra string; the schema is a int"),
+    ],
+)
+def test_what_cannot_be_said_of_other_fields(schema: Schema, extra: Any, why: str) -> None:
+    with pytest.raises(UsageError, match=why) as failure:
+        RowReader("s", schema, extra=extra)
+    assert failure.value.code == "BAD_OPTION"

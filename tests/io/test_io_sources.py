@@ -212,3 +212,32 @@ def test_bad_sinks() -> None:
         open_sink("o", {"format": "rate"}, N)
     with pytest.raises(UsageError, match=r"UNKNOWN_OPTION.*none"):
         open_sink("o", {"format": "console", "path": "x"}, N)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_other_columns(tmp_path: Path, suffix: str) -> None:
+    """Files with more columns than the schema: refused, ignored or kept."""
+    path = tmp_path / f"x.{suffix}"
+    if suffix == "csv":
+        path.write_text('y,a,x\n5,1,"p,q"\n,2,\n')
+    elif suffix == "jsonl":
+        path.write_text('{"y": "5", "a": 1, "x": "p,q"}\n{"a": 2}\n')
+    else:
+        pa.parquet.write_table(pa.table({"y": ["5", None], "a": [1, 2], "x": ["p,q", None]}), path)
+
+    def rows(schema: str, **options: str) -> list[Any]:
+        spec = {"format": suffix, "path": str(path), **options}
+        chunk = open_source("s", spec, Schema.parse(schema)).poll(10)
+        assert chunk is not None
+        return [list(row.values()) for row in chunk.tuples.to_pylist()]
+
+    assert rows("a int", extra="ignore") == [[1], [2]]
+    kept = '{"y": "5", "x": "p,q"}'
+    assert rows("a int, _extra string", extra="keep") == [[1, kept], [2, None]]
+    if suffix == "jsonl":
+        assert rows("a int") == [[2]]
+    else:
+        with pytest.raises(UsageError, match="unknown y, x"):
+            rows("a int")
+    with pytest.raises(UsageError, match="expected one of reject, ignore, keep, found 'all'"):
+        rows("a int", extra="all")

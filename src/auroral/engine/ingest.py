@@ -23,6 +23,7 @@ from auroral.engine.plane import CLOCK, group_key
 from auroral.errors import UsageError, closest, ended, known, require_name
 from auroral.io.chunk import Chunk
 from auroral.io.interleave import Part
+from auroral.io.open import extra_of
 from auroral.io.rows import RowReader
 from auroral.network.check import CheckedNetwork
 from auroral.progress.values import to_mark
@@ -92,7 +93,11 @@ class Ingest:
             on = progress.on if progress else None
             self._scales[name] = stream.schema_.field(on).type.scale if on else 0
             self._readers[name] = RowReader(
-                name, stream.schema_, progress_on=on, by=progress.by if progress else ()
+                name,
+                stream.schema_,
+                progress_on=on,
+                by=progress.by if progress else (),
+                extra=extra_of(stream.source),
             )
         self._waiting: dict[str, list[_Held]] = {}
         self._clock: list[tuple[Any, Any]] = []

@@ -17,7 +17,7 @@ from auroral.engine.stepper import PLANE
 from auroral.engine.versions import EDDY, arcs_of
 from auroral.errors import UsageError
 from auroral.io.interleave import Interleaver
-from auroral.io.open import SOURCES, open_sink, open_source, sinks_to_come
+from auroral.io.open import SOURCES, extra_of, open_sink, open_source, sinks_to_come
 from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
 from auroral.network.check import CheckedNetwork
@@ -233,4 +233,5 @@ def declared_source(
         progress_on=declared.progress.on if declared.progress else None,
         by=declared.progress.by if declared.progress else (),
         root=root or network.directory or Path(),
+        extra=extra_of(declared.source),
     )

@@ -13,10 +13,11 @@ from pyarrow import csv
 
 from auroral.errors import UsageError
 from auroral.io import lexer
-from auroral.io.assemble import Assembler, Place, Records
+from auroral.io.assemble import Place, Records
 from auroral.io.blocks import Block, blocks
 from auroral.io.chunk import ROW_CHARS, Chunk
-from auroral.io.fit import match_columns, misplaced
+from auroral.io.fit import match_columns, misplaced, others
+from auroral.io.rows import RowReader
 from auroral.io.text import Parsed, expected, parse
 from auroral.io.values import Column
 from auroral.network.types import Field, Type
@@ -29,14 +30,16 @@ _SECONDS = Type("double")
 class CsvReader:
     """Reads one CSV file; Arrow splits and casts, the exact lexer does what Arrow refuses."""
 
-    def __init__(self, path: str, assembler: Assembler):
+    def __init__(self, path: str, rows: RowReader):
         self.path = path
-        self.assembler = assembler
+        self.rows = rows
+        self.assembler = rows.assembler
         self._names, self._byte, self._line = self._header()
         self._places = self._match()
         self.timed = "_at" in self._places
         self._columns = [
-            (f, Column(f.type) if f.type.name in _NESTED else None) for f in assembler.schema
+            (f, Column(f.type, loose=rows.extra == "ignore") if f.type.name in _NESTED else None)
+            for f in rows.given
         ]
 
     def start(self) -> Any:
@@ -79,11 +82,11 @@ class CsvReader:
             ) from None
 
     def _due(self) -> tuple[str, ...]:
-        return self.assembler.schema.names
+        return self.rows.given.names
 
     def _match(self) -> dict[str, int]:
-        places = match_columns(self._names, self.assembler.schema)
-        problem = misplaced(self._names, self.assembler.schema, places)
+        places = match_columns(self._names, self.rows.given)
+        problem = misplaced(self._names, self.rows.given, places, self.rows.extra)
         if problem:
             raise UsageError(
                 "HEADER_MISMATCH",
@@ -171,7 +174,8 @@ class CsvReader:
             self._parse(texts[self._places[field.name]], field, nested)
             for field, nested in self._columns
         ]
-        records = Records(len(texts[0]), [a for a, _ in parsed], [w for _, w in parsed], broken)
+        records = self.rows.records(len(texts[0]), parsed, self._others(texts))
+        records.broken = broken
         if self.timed:
             records.at, records.at_wrong = parse(texts[self._places["_at"]], _SECONDS)
         if "_punctuation" in self._places:
@@ -180,6 +184,13 @@ class CsvReader:
             points = texts[self._places["_punctuation"]]
             records.punctuation, records.punctuation_wrong = parse(points, due)
         return records
+
+    def _others(self, texts: list[pa.Array]) -> list[dict[str, Any]] | None:
+        """What each row has in columns that are no fields, if that is to be kept."""
+        if self.rows.extra != "keep":
+            return None
+        columns = {self._names[i]: texts[i] for i in others(self._names, self._places)}
+        return pa.table(columns).to_pylist() if columns else [{}] * len(texts[0])
 
     def _parse(self, texts: pa.Array, field: Field, nested: Column | None) -> Parsed:
         if nested is None:

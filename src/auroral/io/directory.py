@@ -12,6 +12,7 @@ from auroral.errors import UsageError
 from auroral.io.blocks import cannot_read
 from auroral.io.chunk import Chunk
 from auroral.io.files import CHUNK_ROWS, SUFFIXES, FileSource, format_of
+from auroral.io.fit import Extra
 from auroral.network.types import Schema
 
 
@@ -33,6 +34,7 @@ class DirectorySource:
         progress_on: str | None = None,
         by: Sequence[str] = (),
         chunk_rows: int = CHUNK_ROWS,
+        extra: Extra = "reject",
     ):
         self.stream = stream
         self.path = str(path)
@@ -43,6 +45,7 @@ class DirectorySource:
             "progress_on": progress_on,
             "by": by,
             "chunk_rows": chunk_rows,
+            "extra": extra,
         }
         self._files: list[str] = []
         self._next = 0

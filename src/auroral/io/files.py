@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from auroral.errors import UsageError
-from auroral.io.assemble import Assembler
 from auroral.io.blocks import open_file
 from auroral.io.chunk import Chunk
 from auroral.io.csv_reader import CsvReader
+from auroral.io.fit import Extra
 from auroral.io.jsonl_reader import JsonlReader
 from auroral.io.parquet_reader import ParquetReader
 from auroral.io.reader import Reader, ascending, in_order_of_arrival
@@ -61,24 +61,27 @@ class FileSource:
         progress_on: str | None = None,
         by: Sequence[str] = (),
         chunk_rows: int = CHUNK_ROWS,
+        extra: Extra = "reject",
     ):
         self.stream = stream
         self.path = str(path)
         self.schema = schema
         self.chunk_rows = chunk_rows
-        rows = RowReader(stream, schema, progress_on=progress_on, by=by, place=self.path)
+        rows = RowReader(
+            stream, schema, progress_on=progress_on, by=by, place=self.path, extra=extra
+        )
         self._kind = format_of(self.path, format)
-        self._reader = self._open(self._kind, rows.assembler, rows)
+        self._reader = self._open(self._kind, rows)
         self._sorted = self._reader.timed and not ascending(self._reader.arrivals())
         self._chunks: Iterator[Chunk] | None = self._read(self._reader.start(), 0)
         self._held: Chunk | None = None
         self._at = 0
 
-    def _open(self, kind: str, assembler: Assembler, rows: RowReader) -> Reader:
+    def _open(self, kind: str, rows: RowReader) -> Reader:
         if kind == "csv":
-            return CsvReader(self.path, assembler)
+            return CsvReader(self.path, rows)
         if kind == "jsonl":
-            return JsonlReader(self.path, assembler, rows)
+            return JsonlReader(self.path, rows)
         return ParquetReader(self.path, rows, self.chunk_rows)
 
     def poll(self, limit: int) -> Chunk | None:

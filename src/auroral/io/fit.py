@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +14,33 @@ from auroral.io.text import Parsed
 from auroral.io.values import Column
 from auroral.network.types import Field, Schema, Type
 
-EXTRA = ("_at", "_punctuation")
+HIDDEN = ("_at", "_punctuation")
+"""Columns that every input may have besides the fields of its schema."""
+Extra = Literal["reject", "ignore", "keep"]
+"""What happens to a row with fields that the schema does not have."""
+KEPT = "_extra"
+"""The field that receives the other fields as a JSON object, with `keep`."""
+
+
+def given_by(schema: Schema, extra: Any) -> Schema:
+    """The fields that an input gives itself: all, but for `_extra` if the others are kept there.
+
+    >>> print(given_by(Schema.parse("a int, _extra string"), "keep"))
+    a int
+    """
+    if extra not in get_args(Extra):
+        allowed = ", ".join(get_args(Extra))
+        raise UsageError("BAD_OPTION", f"extra: expected one of {allowed}, found {extra!r}")
+    if extra != "keep":
+        return schema
+    if KEPT not in schema or schema.field(KEPT).type.name != "string":
+        raise UsageError(
+            "BAD_OPTION",
+            f"extra: keep needs a field to keep the others in, {KEPT} string; the schema is"
+            f" {schema}",
+            hint=f"add {KEPT}: string to the schema of the stream",
+        )
+    return Schema(tuple(field for field in schema if field.name.lower() != KEPT))
 
 
 def match_columns(found: Sequence[str], schema: Schema) -> dict[str, int]:
@@ -24,7 +51,7 @@ def match_columns(found: Sequence[str], schema: Schema) -> dict[str, int]:
     """
     lower = [name.lower() for name in found]
     places: dict[str, int] = {}
-    for name in (*schema.names, *EXTRA):
+    for name in (*schema.names, *HIDDEN):
         if name in found:
             places[name] = found.index(name)
         elif name.lower() in lower:
@@ -32,13 +59,19 @@ def match_columns(found: Sequence[str], schema: Schema) -> dict[str, int]:
     return places
 
 
-def misplaced(found: Sequence[str], schema: Schema, places: dict[str, int]) -> str | None:
+def misplaced(
+    found: Sequence[str], schema: Schema, places: dict[str, int], extra: Extra = "reject"
+) -> str | None:
     """Say which columns are missing, unknown or there twice; None if they fit."""
     missing = [name for name in schema.names if name not in places]
     taken = set(places.values())
     rest = [name for index, name in enumerate(found) if index not in taken]
     twice = [name for name in rest if name.lower() in {f.lower() for f in places}]
     unknown = [name for name in rest if name not in twice]
+    if extra == "keep":
+        twice += sorted({name for name in unknown if unknown.count(name) > 1})
+    if extra != "reject":
+        unknown = []
     problems = [
         f"{what} {', '.join(names)}"
         for what, names in (("missing", missing), ("unknown", unknown), ("twice", twice))
@@ -47,16 +80,22 @@ def misplaced(found: Sequence[str], schema: Schema, places: dict[str, int]) -> s
     return "; ".join(problems) or None
 
 
-def fit_columns(table: pa.Table, schema: Schema) -> list[Parsed]:
+def others(found: Sequence[str], places: dict[str, int]) -> list[int]:
+    """The columns that are neither fields nor hidden."""
+    taken = set(places.values())
+    return [index for index in range(len(found)) if index not in taken]
+
+
+def fit_columns(table: pa.Table, schema: Schema, extra: Extra = "reject") -> list[Parsed]:
     """The schema's columns in order, each with the rows that do not fit and why.
 
     Zero-copy where the types already match; an error where a type cannot fit at all.
     """
     names = table.column_names
     places = match_columns(names, schema)
-    problem = misplaced(names, schema, places)
+    problem = misplaced(names, schema, places, extra)
     if problem:
-        unknown = [n for n in names if n not in schema and n not in EXTRA]
+        unknown = [n for n in names if n not in schema and n not in HIDDEN]
         raise UsageError(
             "BAD_BATCH",
             f"the columns do not fit: {problem}; expected {schema}, {known(names)}",

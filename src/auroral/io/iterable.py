@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from auroral.io.chunk import Chunk
+from auroral.io.fit import Extra
 from auroral.io.rows import RowReader
 from auroral.network.types import Schema
 
@@ -24,14 +25,22 @@ class IterableSource:
         self,
         stream: str,
         rows: Iterable[Any],
-        schema: Schema,
+        schema: Schema | str | Mapping[str, str],
         *,
         progress_on: str | None = None,
         by: Sequence[str] = (),
+        extra: Extra = "reject",
     ):
         self.stream = stream
         self._rows: Iterator[Any] = iter(rows)
-        self._reader = RowReader(stream, schema, progress_on=progress_on, by=by, place="iterable")
+        self._reader = RowReader(
+            stream,
+            Schema.parse(schema),
+            progress_on=progress_on,
+            by=by,
+            place="iterable",
+            extra=extra,
+        )
         self._passed = 0
         self._timed: bool | None = None
         self._held: Chunk | None = None

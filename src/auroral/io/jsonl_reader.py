@@ -33,14 +33,14 @@ class Line(NamedTuple):
 class JsonlReader:
     """Reads one file of JSON lines; Arrow reads what is plain, Python's json the rest."""
 
-    def __init__(self, path: str, assembler: Assembler, rows: RowReader):
+    def __init__(self, path: str, rows: RowReader):
         self.path = path
-        self.assembler = assembler
+        self.assembler = rows.assembler
         self.rows = rows
         self._byte = 0
-        self._load = _loader(assembler.schema)
+        self._load = _loader(rows.schema)
         self.timed = self._look()
-        self._fast = _explicit(assembler, self.timed)
+        self._fast = _explicit(self.assembler, self.timed) if rows.extra != "keep" else None
 
     def start(self) -> Any:
         return {"byte": self._byte, "line": 1}
@@ -103,9 +103,14 @@ class JsonlReader:
 
     def _read(self, data: bytes) -> Records | None:
         """The records of a plain block, or None."""
-        table = read_json(data, self._fast) if self._fast is not None else None
+        if self._fast is None:
+            return None
+        strict = self.rows.extra == "reject"
+        table = read_json(data, self._fast, "error" if strict else "infer")
         if table is None:
             return None
+        if not strict and not self.rows.are_others(set(table.column_names) - {*self._fast.names}):
+            return None  # a field in other letters
         columns, wrong = [], []
         for field in self.assembler.schema:
             array, misfits = _typed(table.column(field.name).combine_chunks(), field.type)

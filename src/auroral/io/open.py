@@ -10,6 +10,7 @@ from typing import Any
 from auroral.errors import UsageError, closest
 from auroral.io.directory import DirectorySource
 from auroral.io.files import SUFFIXES, FileSource
+from auroral.io.fit import Extra
 from auroral.io.iterable import IterableSource
 from auroral.io.rate import RateSource
 from auroral.io.sinks.callback import CallbackSink
@@ -22,13 +23,13 @@ from auroral.io.source import Source
 from auroral.network.network import Network
 from auroral.network.types import Schema
 
-_FILE_OPTIONS = {"path": True, "once": False}
+_FILE_OPTIONS = {"path": True, "once": False, "extra": False}
 SOURCES: dict[str, dict[str, bool]] = {
     "csv": _FILE_OPTIONS,
     "jsonl": _FILE_OPTIONS,
     "parquet": _FILE_OPTIONS,
     "rate": {"rows_per_second": True, "rows": False, "fields": False, "seed": False},
-    "iterable": {"rows": True},
+    "iterable": {"rows": True, "extra": False},
 }
 """Each format's options, and whether they must be given."""
 SINKS: dict[str, dict[str, bool]] = {
@@ -51,10 +52,12 @@ def open_source(
     progress_on: str | None = None,
     by: Sequence[str] = (),
     root: str | Path = ".",
+    extra: Extra = "reject",
     **live: Any,
 ) -> Source:
     """The source a spec or a path names; relative paths are below `root`.
 
+    `extra` counts unless the spec has one.
     A path given alone is finite, a directory too; in a spec a directory grows unless `once: true`.
     `live` goes to the rate source (`now`).
     """
@@ -69,15 +72,25 @@ def open_source(
             return RateSource(stream, schema, rows_per_s=rate, **options, **live)
         except UsageError as error:
             raise error.at(where) from None
+    extra = options.get("extra", extra)
+    reading: dict[str, Any] = {"progress_on": progress_on, "by": by, "extra": extra}
     if kind == "iterable":
-        return IterableSource(stream, options["rows"], schema, progress_on=progress_on, by=by)
+        return IterableSource(stream, options["rows"], schema, **reading)
     path = str(Path(root, options["path"]))
     if os.path.isdir(path) or str(options["path"]).endswith("/"):
         once = bool(options.get("once", plain))
-        return DirectorySource(
-            stream, path, schema, format=kind, once=once, progress_on=progress_on, by=by
-        )
-    return FileSource(stream, path, schema, format=kind, progress_on=progress_on, by=by)
+        return DirectorySource(stream, path, schema, format=kind, once=once, **reading)
+    return FileSource(stream, path, schema, format=kind, **reading)
+
+
+def extra_of(source: Mapping[str, Any] | None) -> Extra:
+    """What a declared source does with fields that the schema does not have.
+
+    A file that does not fit is a mistake. Messages are written by others, who add fields.
+    """
+    source = source or {}
+    default: Extra = "ignore" if source.get("format") == "kafka" else "reject"
+    return source.get("extra", default)  # type: ignore[no-any-return]
 
 
 def open_sink(output: str, spec: Spec, schema: Schema, *, root: str | Path = ".") -> Sink:

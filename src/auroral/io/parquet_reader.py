@@ -25,13 +25,13 @@ class ParquetReader:
         self.rows = rows
         self.batch_rows = batch_rows
         names = self._open().schema_arrow.names
-        places = match_columns(names, rows.schema)
-        problem = misplaced(names, rows.schema, places)
+        places = match_columns(names, rows.given)
+        problem = misplaced(names, rows.given, places, rows.extra)
         if problem:
             raise UsageError(
                 "HEADER_MISMATCH",
                 f"the columns of {path} do not fit: {problem}; expected"
-                f" {','.join(rows.schema.names)}, found {','.join(names)}",
+                f" {','.join(rows.given.names)}, found {','.join(names)}",
                 where=path,
             )
         self.timed = "_at" in places

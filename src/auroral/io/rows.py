@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
@@ -12,8 +13,8 @@ import pyarrow as pa
 from auroral.errors import UsageError
 from auroral.io.assemble import Assembler, Place, Records
 from auroral.io.chunk import Chunk
-from auroral.io.fit import EXTRA, fit_columns, match_columns
-from auroral.io.text import parse
+from auroral.io.fit import HIDDEN, KEPT, Extra, fit_columns, given_by, match_columns, others
+from auroral.io.text import Parsed, parse
 from auroral.io.values import Column
 from auroral.network.types import Schema, Type
 
@@ -23,6 +24,10 @@ _AT = Column(Type("double"))
 
 class RowReader:
     """Turns batches of one stream into chunks; made once, so that a small batch is cheap.
+
+    `extra` says what becomes of a row with fields that the schema does not have: it is a dead
+    letter (`reject`), these fields are dropped (`ignore`), or the field `_extra` receives them
+    as JSON (`keep`). Columns of an Arrow table are fields, too.
 
     >>> reader = RowReader("reports", Schema.parse("sid int, pos int"))
     >>> chunk = reader.read([{"sid": 1, "pos": 3}, {"sid": "x"}, (2, None)])
@@ -40,17 +45,25 @@ class RowReader:
         progress_on: str | None = None,
         by: Sequence[str] = (),
         place: str = "enqueue",
+        extra: Extra = "reject",
     ):
+        try:
+            self.given = given_by(schema, extra)
+        except UsageError as error:
+            raise error.at(f"stream {stream}") from None
+        """The fields that rows have themselves."""
         self.assembler = Assembler(stream, schema, progress_on, by)
         self.schema = schema
         self.place = place
-        self._columns = [Column(field.type) for field in schema]
-        self._names = schema.names
-        self._width = len(schema)
-        self._lower = {name.lower(): name for name in (*schema.names, *EXTRA)}
+        self.extra: Extra = extra
+        self._columns = [Column(f.type, loose=extra == "ignore") for f in self.given]
+        self._names = self.given.names
+        self._width = len(self.given)
+        self._lower = {name.lower(): name for name in (*self._names, *HIDDEN)}
+        self._kept = [f.name.lower() for f in schema].index(KEPT) if extra == "keep" else None
         progress = self.assembler.progress
         self._punctuation = Column(progress.type if progress else Type("string"))
-        pick = itemgetter(*schema.names) if schema.fields else None
+        pick = itemgetter(*self._names) if self._names else None
         self._pick = (lambda row: (pick(row),)) if pick and self._width == 1 else pick
 
     def read(self, rows: Any, *, base: Any = None, skip: int = 0) -> Chunk:
@@ -73,15 +86,17 @@ class RowReader:
 
     def read_table(self, table: pa.Table, *, base: Any = None, skip: int = 0) -> Chunk:
         """The chunk of an Arrow table; zero-copy if its types are the schema's."""
-        if table.schema.equals(self.assembler.arrow):
+        if self._kept is None and table.schema.equals(self.assembler.arrow):
             return Chunk.of_tuples(table, base=base, skip=skip)
         try:
-            fitted = fit_columns(table, self.schema)
+            fitted = fit_columns(table, self.given, self.extra)
         except UsageError as error:
             raise error.at(self.assembler.stream) from None
-        places = match_columns(table.column_names, self.schema)
-        columns, wrong = [column for column, _ in fitted], [why for _, why in fitted]
-        records = Records(table.num_rows, columns, wrong)
+        places = match_columns(table.column_names, self.given)
+        kept = None
+        if self._kept is not None:
+            kept = table.select(others(table.column_names, places)).to_pylist()
+        records = self.records(table.num_rows, fitted, kept)
         if "_at" in places:
             records.at = self._seconds(table.column(places["_at"]))
         if "_punctuation" in places:
@@ -111,9 +126,14 @@ class RowReader:
 
     def _plain(self, rows: Sequence[Any]) -> Records | None:
         """Rows that all have exactly the schema's fields: no row is looked at twice."""
-        if not rows or set(map(len_or_none, rows)) != {self._width} or self._pick is None:
+        if not rows or self._pick is None or self._kept is not None:
             return None
         kinds = set(map(type, rows))
+        exact = set(map(len_or_none, rows)) == {self._width}
+        if not exact and not (
+            self.extra == "ignore" and kinds == {dict} and self.are_others(*rows)
+        ):
+            return None
         try:
             if kinds == {dict}:
                 rows = list(map(self._pick, rows))
@@ -123,19 +143,34 @@ class RowReader:
             return None
         return self._records(len(rows), list(zip(*rows, strict=True)))
 
-    def _records(self, count: int, columns: Sequence[Sequence[Any]]) -> Records:
+    def are_others(self, *names: Iterable[Any]) -> bool:
+        """Whether names that are no fields exactly as written are none in other letters either."""
+        found = set[Any]().union(*names).difference(self._names)
+        return not any(str(name).lower() in self._lower for name in found)
+
+    def _records(
+        self, count: int, columns: Sequence[Sequence[Any]], kept: Sequence[Any] | None = None
+    ) -> Records:
         read = [column.read(values) for column, values in zip(self._columns, columns, strict=True)]
+        return self.records(count, read, kept)
+
+    def records(self, count: int, read: Sequence[Parsed], kept: Sequence[Any] | None) -> Records:
+        """The records of columns as read; `kept` are each row's other fields, for `_extra`."""
+        read = list(read)
+        if self._kept is not None and kept is not None:
+            read.insert(self._kept, (pa.array(map(as_json, kept), pa.string()), {}))
         return Records(count, [array for array, _ in read], [wrong for _, wrong in read])
 
     def _regular(self, rows: Sequence[Any], timed: bool | None, broken: dict[int, str]) -> Records:
         columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in self._names}
-        extra: dict[str, list[Any]] = {name: [_ABSENT] * len(rows) for name in EXTRA}
-        every = {**columns, **extra}
+        hidden: dict[str, list[Any]] = {name: [_ABSENT] * len(rows) for name in HIDDEN}
+        every = {**columns, **hidden}
+        kept: list[Any] | None = None if self._kept is None else [{} for _ in rows]
         for i, row in enumerate(rows):
             if i in broken:
                 continue
             if isinstance(row, Mapping):
-                why = self._spread(row, i, every)
+                why = self._spread(row, i, every, kept[i] if kept else {})
             elif isinstance(row, (tuple, list)):
                 fits = len(row) == self._width
                 why = None if fits else f"expected {self._width} values, found {len(row)}"
@@ -145,19 +180,24 @@ class RowReader:
                 why = f"expected a dict or a tuple, found {type(row).__name__}"
             if why:
                 broken[i] = why
-        records = self._records(len(rows), list(columns.values()))
+        records = self._records(len(rows), list(columns.values()), kept)
         records.broken = broken
-        self._arrivals(records, extra["_at"], timed)
-        points = [None if v is _ABSENT else v for v in extra["_punctuation"]]
+        self._arrivals(records, hidden["_at"], timed)
+        points = [None if v is _ABSENT else v for v in hidden["_punctuation"]]
         if any(v is not None for v in points):
             self._punctuate(records, points)
         return records
 
-    def _spread(self, row: Mapping[Any, Any], i: int, every: dict[str, list[Any]]) -> str | None:
+    def _spread(
+        self, row: Mapping[Any, Any], i: int, every: dict[str, list[Any]], kept: dict[str, Any]
+    ) -> str | None:
         for key, value in row.items():
             name = key if key in every else self._lower.get(str(key).lower())
             if name is None:
-                return f"there is no field {key!s}"
+                if self.extra == "reject":
+                    return f"there is no field {key!s}"
+                kept[str(key)] = value
+                continue
             if name != key and name in row:
                 return f"the field {name} occurs twice"
             every[name][i] = value
@@ -213,6 +253,20 @@ def shown(row: Any) -> str:
         return json.dumps(row, default=str, ensure_ascii=False).encode(errors="replace").decode()
     except (TypeError, ValueError, RecursionError):
         return ascii(row)
+
+
+def as_json(fields: Mapping[str, Any]) -> str | None:
+    """The fields that are not NULL as a JSON object; NULL if there are none.
+
+    >>> as_json({"a": 1, "b": None, "c": Decimal("1.5")}), as_json({"b": None})
+    ('{"a": 1, "c": 1.5}', None)
+    """
+    plain = {
+        name: float(value) if isinstance(value, Decimal) else value
+        for name, value in fields.items()
+        if value is not None
+    }
+    return shown(plain) if plain else None
 
 
 def len_or_none(row: Any) -> int | None:

@@ -47,11 +47,12 @@ class Column:
     {2: 'expected int, found 2.5'}
     """
 
-    def __init__(self, type: Type):
+    def __init__(self, type: Type, *, loose: bool = False):
+        """Of `loose` columns, structs may have fields that are not declared; they are dropped."""
         self.type = type
         self.arrow = type.arrow()
         self._direct = _DIRECT.get(type.name, frozenset())
-        self._convert = converter(type)
+        self._convert = converter(type, loose)
 
     def read(self, values: Sequence[Any]) -> Parsed:
         """The values as an Arrow array, and why some of them do not fit."""
@@ -77,7 +78,7 @@ class Column:
         return pa.array(found, self.arrow), wrong
 
 
-def converter(type: Type) -> Convert:
+def converter(type: Type, loose: bool = False) -> Convert:
     """A function from a value that is not None to what Arrow takes for `type`, or `MisfitError`."""
     if type.is_integral:
         return _integer(type)
@@ -86,11 +87,11 @@ def converter(type: Type) -> Convert:
     if type.name == "decimal":
         return _decimal(type)
     if type.name == "array":
-        return _array(type)
+        return _array(type, loose)
     if type.name == "map":
-        return _map(type)
+        return _map(type, loose)
     if type.name == "struct":
-        return _struct(type)
+        return _struct(type, loose)
     return _atom(type, {"boolean": _boolean, "string": _string}.get(type.name, _textual(type)))
 
 
@@ -192,8 +193,8 @@ def _microseconds(value: Any, type: Type) -> int:
     return since // _MICROSECOND
 
 
-def _array(type: Type) -> Convert:
-    element = converter(type.children[0].type)
+def _array(type: Type, loose: bool) -> Convert:
+    element = converter(type.children[0].type, loose)
 
     def convert(value: Any) -> list[Any]:
         if isinstance(value, np.ndarray):
@@ -205,8 +206,8 @@ def _array(type: Type) -> Convert:
     return convert
 
 
-def _map(type: Type) -> Convert:
-    key, item = (converter(child.type) for child in type.children)
+def _map(type: Type, loose: bool) -> Convert:
+    key, item = (converter(child.type, loose) for child in type.children)
 
     def convert(value: Any) -> list[tuple[Any, Any]]:
         pairs = list(value.items()) if isinstance(value, Mapping) else value
@@ -222,14 +223,15 @@ def _map(type: Type) -> Convert:
     return convert
 
 
-def _struct(type: Type) -> Convert:
-    parts = {child.name: converter(child.type) for child in type.children}
+def _struct(type: Type, loose: bool) -> Convert:
+    parts = {child.name: converter(child.type, loose) for child in type.children}
 
     def convert(value: Any) -> dict[str, Any]:
         if isinstance(value, tuple) and len(value) == len(parts):
             value = dict(zip(parts, value, strict=True))
-        if not isinstance(value, Mapping) or not value.keys() <= parts.keys():
+        if not isinstance(value, Mapping) or not (loose or value.keys() <= parts.keys()):
             raise MisfitError(expected(type, value))
-        return {name: None if v is None else parts[name](v) for name, v in value.items()}
+        known = ((name, v) for name, v in value.items() if name in parts)
+        return {name: None if v is None else parts[name](v) for name, v in known}
 
     return convert

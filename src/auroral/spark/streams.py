@@ -23,7 +23,7 @@ def declared_stream(
 
     Its columns are the schema's fields, or there is a column `value` that holds them as JSON.
     """
-    options = {key: value for key, value in spec.items() if key != "format"}
+    options = {key: value for key, value in spec.items() if key not in ("format", "extra")}
     kind = str(spec["format"])
     reader = session.readStream.format(kind)
     for key, value in options.items():
