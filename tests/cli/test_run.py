@@ -177,7 +177,7 @@ def test_a_state_of_another_network_is_refused(auroral: Run) -> None:
     code, _, said = auroral("run", "net.yaml", *INPUTS, *OUT, "--state", "state")
     assert code == 1
     assert "STATE_OF_OTHER_NETWORK" in said
-    assert "boxes.big differ" in said
+    assert "what differs is boxes.big: where" in said
 
 
 def test_check_explain_and_schema(auroral: Run) -> None:

@@ -199,7 +199,7 @@ def test_a_state_directory_belongs_to_one_network(tmp_path: Path) -> None:
         store.bind_network(one)
     with opened(tmp_path) as store:
         store.bind_network(one)
-        with pytest.raises(StateError, match=r"boxes\.f differ"):
+        with pytest.raises(StateError, match=r"boxes\.f: where"):
             store.bind_network({"network": "n", "boxes": {"f": {"where": "a > 2"}}})
         with pytest.raises(StateError, match="the network n, not m"):
             store.bind_network({"network": "m"})

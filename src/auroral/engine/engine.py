@@ -19,6 +19,7 @@ from auroral.engine.changing import Changing
 from auroral.engine.dead import DeadLetters
 from auroral.engine.design import Basis, Settings
 from auroral.engine.files import require_own_files
+from auroral.engine.identity import identity
 from auroral.engine.ingest import Ingest
 from auroral.engine.loop import ALL_SOURCES, Loop
 from auroral.engine.modification import requested
@@ -102,7 +103,7 @@ class Engine:
         try:
             if self._store.durable:
                 # Before Spark starts: a wrong directory should be told at once.
-                self._store.bind_network(wiring.lasting(self.network, self._sinks))
+                self._store.bind_network(identity(self.network, self._sinks))
             self.spark = self._given_spark or start_session(self._master)
             self._step_session = step_session(self.spark)
             self._resolver = spark_resolver(self._step_session)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -50,18 +49,6 @@ def output_arcs(checked: CheckedNetwork, bound: Iterable[str] = ()) -> dict[str,
     """Outputs and the arcs they deliver; any arc with a sink of its own is an output too."""
     arcs = {name: output.from_ for name, output in checked.network.outputs.items()}
     return arcs | {name: name for name in bound if name not in arcs and name in checked.arcs}
-
-
-def lasting(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
-    """What a state directory belongs to: the network without its queries, which come and go.
-
-    Arcs that are delivered only because they were given a sink are a part of what runs.
-    """
-    plain = copy.copy(network)
-    plain.queries = {}
-    arcs = {*network.streams, *network.boxes}
-    own = [name for name in sinks if name not in network.outputs if name.partition(".")[0] in arcs]
-    return {**plain.document(), "sinks": dict.fromkeys(own, "bound")}
 
 
 def all_superboxes(

@@ -10,6 +10,9 @@ from typing import Any
 from auroral.errors import StateError
 from auroral.storage.manifest import FORMAT, Manifest
 
+ORDERED = frozenset(("schema", "routes", "compute", "report"))
+"""The parameters whose keys are in an order that counts: of fields, and of what is tried first."""
+
 
 def require_format(manifest: Manifest, directory: Path, *, buckets: int) -> None:
     """Refuse what another version wrote; a new directory gets its format and its buckets."""
@@ -31,7 +34,7 @@ def require_format(manifest: Manifest, directory: Path, *, buckets: int) -> None
 
 def bind_network(manifest: Manifest, document: Mapping[str, Any], directory: Path) -> None:
     """Make a directory a network's, or refuse another's."""
-    text = json.dumps(document, sort_keys=True)
+    text = json.dumps(canonical(document))
     found = manifest.meta("network")
     if found is None:
         with manifest.transaction():
@@ -40,10 +43,41 @@ def bind_network(manifest: Manifest, document: Mapping[str, Any], directory: Pat
         other = json.loads(found)
         raise StateError(
             "STATE_OF_OTHER_NETWORK",
-            f"the state directory belongs to {difference(other, document)}",
+            f"the state directory belongs to {difference(other, canonical(document))}",
             where=str(directory),
             hint="use the network it was made with, or another directory",
         )
+
+
+def canonical(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The same network with keys sorted wherever their order means nothing.
+
+    >>> canonical({"boxes": {"b": {"routes": {"z": "1", "a": "2"}, "input": "s"}}})
+    {'boxes': {'b': {'input': 's', 'routes': {'z': '1', 'a': '2'}}}}
+    """
+    return {
+        section: {name: _parameters(part[name]) for name in sorted(part)}
+        if isinstance(part, Mapping)
+        else part
+        for section, part in sorted(document.items())
+    }
+
+
+def _parameters(declared: Any) -> Any:
+    if not isinstance(declared, Mapping):
+        return _sorted(declared)
+    return {
+        key: {field: _sorted(value) for field, value in part.items()}
+        if key in ORDERED and isinstance(part, Mapping)
+        else _sorted(part)
+        for key, part in sorted(declared.items())
+    }
+
+
+def _sorted(part: Any) -> Any:
+    if isinstance(part, Mapping):
+        return {key: _sorted(part[key]) for key in sorted(part)}
+    return [_sorted(item) for item in part] if isinstance(part, list | tuple) else part
 
 
 def difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
@@ -54,5 +88,22 @@ def difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     for section in sorted({*found, *wanted} - {"network"}):
         before, after = found.get(section, {}), wanted.get(section, {})
         names = {*before, *after} if isinstance(before, dict) and isinstance(after, dict) else set()
-        changed += [f"{section}.{n}" for n in sorted(names) if before.get(n) != after.get(n)]
-    return f"another version of {found.get('network')}: {', '.join(changed)} differ"
+        for name in sorted(names):
+            if name not in before or name not in after:
+                changed.append(f"{section}.{name}: {'added' if name in after else 'missing'} now")
+            elif json.dumps(before[name]) != json.dumps(after[name]):
+                what = ", ".join(_changed(before[name], after[name]))
+                changed.append(f"{section}.{name}" + (f": {what}" if what else ""))
+    return f"another version of {found.get('network')}; what differs is {'; '.join(changed)}"
+
+
+def _changed(before: Any, after: Any) -> list[str]:
+    """The parameters of a declaration that differ, if only in their order."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return []
+    keys = sorted({*before, *after})
+    return [
+        key if before.get(key) != after.get(key) else f"the order of {key}"
+        for key in keys
+        if json.dumps(before.get(key)) != json.dumps(after.get(key))
+    ]
