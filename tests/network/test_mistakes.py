@@ -236,7 +236,7 @@ def mistake(directory: Path, text: str) -> NetworkError:
     """What `check` says of a file with that text."""
     path = written(directory, text)
     with pytest.raises(NetworkError) as raised:
-        Network.load(path).check()
+        Network.load(path, imports=True).check()
     return raised.value
 
 

@@ -22,7 +22,7 @@ def computed_fields(
         with at_key(f"compute.{name}"):
             if isinstance(how, Function):
                 _require_window_function(how, schema, scope)
-                fields.append(Field(name, how.type(scope.directory)))
+                fields.append(Field(name, how.type(scope.directory, imports=scope.imports)))
             else:
                 found = analyze_aggregate(how, schema, resolver=scope.resolver)
                 assert found.calls  # refuses what no kernel can compute
@@ -37,7 +37,8 @@ def computed_reads(
     names: set[str] = set()
     for how in compute.values():
         if isinstance(how, Function):
-            names.update(how.window_arguments(schema, scope.directory))
+            read = how.window_arguments(schema, scope.directory, imports=scope.imports)
+            names.update(read)
         else:
             names.update(analyze_aggregate(how, schema, resolver=scope.resolver).fields)
     return frozenset(names)
@@ -52,8 +53,10 @@ def require_some(compute: Mapping[str, str | Function], kind: str) -> None:
 
 
 def _require_window_function(how: Function, schema: Schema, scope: Scope) -> None:
-    how.window_arguments(schema, scope.directory)
-    cls = how.load(scope.directory)
+    how.window_arguments(schema, scope.directory, imports=scope.imports)
+    cls = how.target(scope.directory, scope.imports)
+    if cls is None:
+        return
     missing = [method for method in WINDOW_METHODS if not callable(getattr(cls, method, None))]
     if missing:
         raise NetworkError(

@@ -58,8 +58,9 @@ class Map(OneInput):
                 raise NetworkError("DUPLICATE_FIELD", f"{name} is both kept and computed")
             if isinstance(computed, Function):
                 with at_key(f"compute.{name}"):
-                    computed.arguments(schema, scope.directory)
-                    fields[name] = Field(name, computed.type(scope.directory))
+                    _arguments(computed, schema, scope)
+                    type = computed.type(scope.directory, imports=scope.imports)
+                    fields[name] = Field(name, type)
             else:
                 found = expression(computed, schema, scope, f"compute.{name}")
                 fields[name] = Field(name, found.type)
@@ -70,7 +71,7 @@ class Map(OneInput):
         names = set(self.kept(schema))
         for name, computed in self.compute.items():
             if isinstance(computed, Function):
-                names.update(computed.arguments(schema, scope.directory))
+                names.update(_arguments(computed, schema, scope))
             else:
                 names.update(expression(computed, schema, scope, f"compute.{name}").fields)
         return (frozenset(names),)
@@ -90,6 +91,13 @@ class Map(OneInput):
                 if isinstance(tree, Name) and tree.name.lower() == attribute.lower():
                     copies.setdefault(attribute, []).append(name)
         return renamed(inputs[0], copies)
+
+
+def _arguments(how: Function, schema: Schema, scope: Scope) -> tuple[str, ...]:
+    """The fields a function takes; all, if only its module could tell and is not imported."""
+    if how.args is None and how.target(scope.directory, scope.imports) is None:
+        return schema.names
+    return how.arguments(schema, scope.directory, imports=scope.imports)
 
 
 def _names(attribute: str, mark: Any) -> tuple[str, ...]:

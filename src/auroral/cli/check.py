@@ -13,10 +13,15 @@ from auroral.network.network import Network
 
 NetworkFile = Annotated[Path, typer.Argument(metavar="FILE", help="the network, YAML or JSON")]
 
+Imports = Annotated[
+    bool,
+    typer.Option("--import", help="import the modules of Python functions, which runs their code"),
+]
 
-def check(file: NetworkFile) -> None:
+
+def check(file: NetworkFile, imports: Imports = False) -> None:
     """Print every arc with its schema; exit 2 and the error if the network is invalid."""
-    network = Network.load(file)
+    network = Network.load(file, imports=imports)
     checked = network.check()
     width = max((len(name) for name in checked.arcs), default=0)
     for name, arc in checked.arcs.items():
@@ -25,7 +30,7 @@ def check(file: NetworkFile) -> None:
         typer.echo(f"output {name} ← {output.from_}")
     for name in network.queries:
         typer.echo(f"query {name}  {checked.queries[name]}")
-    for note in endless(network):
+    for note in (*network.unverified(), *endless(network)):
         typer.echo(f"note: {note}", err=True)
     later = {name: box.kind for name, box in checked.not_executable().items()}
     for name, kind in (later | sinks_to_come(network)).items():

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from auroral.cli.check import NetworkFile
+from auroral.cli.check import Imports, NetworkFile
 from auroral.engine.explanation import explained
 from auroral.network.network import Network
 
@@ -14,6 +14,7 @@ from auroral.network.network import Network
 def explain(
     file: NetworkFile,
     master: Annotated[str, typer.Option(help="Spark master")] = "local[*]",
+    imports: Imports = False,
 ) -> None:
     """Show what runs together, what is kept, and how Spark does it."""
-    typer.echo(explained(Network.load(file), master))
+    typer.echo(explained(Network.load(file, imports=imports), master))

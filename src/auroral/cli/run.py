@@ -61,7 +61,7 @@ def run(
     ] = None,
 ) -> None:
     """Run a network until its inputs end, or until Ctrl-C."""
-    network = Network.load(file)
+    network = Network.load(file, imports=True)
     checked = network.check()
     given = _pairs(inputs, "--input", "stream", network.streams)
     live = [name for name, s in network.streams.items() if s.source and name not in given]

@@ -238,10 +238,12 @@ def python_functions(network: Network) -> dict[str, PythonFunction]:
     found = {}
     for name, declared in network.functions.items():
         try:
-            loaded, returns = declared.load(network.directory), declared.type(network.directory)
+            loaded = declared.target(network.directory, network.imports)
+            returns = declared.type(network.directory, imports=network.imports)
         except NetworkError as error:
             raise network.locate(error, "functions", name) from None
         udf = declared.udf
-        by_name = Named(udf, network.directory) if isinstance(udf, str) else loaded
-        found[name] = PythonFunction(name, by_name, returns, signature_of(loaded))
+        called = Named(udf, network.directory) if isinstance(udf, str) else udf
+        signature = None if loaded is None else signature_of(loaded)
+        found[name] = PythonFunction(name, called, returns, signature)
     return found

@@ -69,6 +69,7 @@ def stateful_runner(
         plane.relied_on(name),
         list(_tables(checked, name)),
         checked.network.directory,
+        checked.network.imports,
         checked.network.engine.flush,
         spark_resolver(session),
         python_functions(checked.network),

@@ -74,7 +74,7 @@ class Engine:
             raise UsageError("BAD_OPTION", f"clock is wall or arrival, found {clock!r}")
         if train is not None and not (isinstance(train, Integral) and train >= 1):
             raise UsageError("BAD_OPTION", f"a train needs at least one tuple, found {train!r}")
-        self.network = network
+        self.network = network.importing()
         self._master = master
         self._state = state
         self._train = train or network.engine.train or DEFAULT_TRAIN

@@ -10,6 +10,7 @@ from typing import ClassVar, TypeVar
 
 from auroral.errors import NetworkError, UsageError
 from auroral.network.declarations import Declaration
+from auroral.network.function import Function
 from auroral.network.types import Schema, Type
 from auroral.progress.lowwater import JointLowWater, Mark
 from auroral.progress.propagation import ArcProgress
@@ -26,6 +27,8 @@ class Scope:
     tables: Mapping[str, Schema] = field(default_factory=dict)
     directory: Path | None = None
     """Where modules of Python functions are looked up, besides the module path."""
+    imports: bool = False
+    """Whether those modules may be imported, which runs their code."""
 
 
 LATE_PORTS = frozenset(("late", "left_late", "right_late"))
@@ -56,6 +59,11 @@ class Box(Declaration):
     def sources(self) -> tuple[str, ...]:
         """The arcs (or tables) it reads, in order."""
         raise NotImplementedError
+
+    def functions(self) -> tuple[Function, ...]:
+        """The Python functions that its computed fields name."""
+        computed: Mapping[str, object] = getattr(self, "compute", {})
+        return tuple(how for how in computed.values() if isinstance(how, Function))
 
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
         """The schema of each port; raises NetworkError if the inputs do not fit."""

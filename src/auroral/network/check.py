@@ -103,7 +103,7 @@ def type_arcs(
 def what_boxes_see(network: Network, resolver: Resolver | None) -> Scope:
     """What the boxes of a network may look up."""
     tables = {name: table.schema_ for name, table in network.tables.items()}
-    return Scope(resolver or fallback_resolver, tables, network.directory)
+    return Scope(resolver or fallback_resolver, tables, network.directory, network.imports)
 
 
 def _typed(

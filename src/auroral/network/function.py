@@ -61,20 +61,41 @@ class Function(Declaration):
         """The function itself; `directory` is searched besides the module path."""
         return self.udf if callable(self.udf) else load_named(self.udf, directory)
 
-    def arguments(self, schema: Schema, directory: Path | None = None) -> tuple[str, ...]:
+    def target(self, directory: Path | None, imports: bool) -> Callable[..., Any] | None:
+        """The function itself; None if its module would have to be imported and may not be."""
+        if isinstance(self.udf, str) and not imports:
+            _parts(self.udf)
+            return None
+        return self.load(directory)
+
+    def arguments(
+        self, schema: Schema, directory: Path | None = None, *, imports: bool = True
+    ) -> tuple[str, ...]:
         """The fields it is called with."""
-        target = self.load(directory)
-        names = self.args if self.args is not None else getattr(target, "args", None)
-        names = names if names is not None else _parameters(target, self.label)
+        names = self.args
+        target = self.target(directory, imports)
+        if names is None and target is None:
+            raise self._not_imported("its arguments are", "args: [fields]")
+        if names is None:
+            names = getattr(target, "args", None)
+        if names is None:
+            assert target is not None
+            names = _parameters(target, self.label)
         return tuple(schema.field(name).name for name in names)
 
-    def window_arguments(self, schema: Schema, directory: Path | None = None) -> tuple[str, ...]:
+    def window_arguments(
+        self, schema: Schema, directory: Path | None = None, *, imports: bool = True
+    ) -> tuple[str, ...]:
         """The fields a window function is called with; all, unless it says which."""
-        names = self.args or getattr(self.load(directory), "args", None) or schema.names
+        target = self.target(directory, imports)
+        names = self.args or getattr(target, "args", None) or schema.names
         return tuple(schema.field(name).name for name in names)
 
-    def type(self, directory: Path | None = None) -> Type:
-        returns = self.returns or getattr(self.load(directory), "returns", None)
+    def type(self, directory: Path | None = None, *, imports: bool = True) -> Type:
+        target = self.target(directory, imports)
+        returns = self.returns or getattr(target, "returns", None)
+        if returns is None and target is None:
+            raise self._not_imported("its type is", "returns: type")
         if not isinstance(returns, str):
             raise NetworkError(
                 "MISSING_KEY",
@@ -82,6 +103,14 @@ class Function(Declaration):
                 hint="add returns: type beside udf, or decorate it with @auroral.function(type)",
             )
         return Type.parse(returns)
+
+    def _not_imported(self, what: str, key: str) -> NetworkError:
+        return NetworkError(
+            "MISSING_KEY",
+            f"{self.label}: {what} not known, because its module is not imported",
+            hint=f"add {key} beside udf, or allow the import: --import on the command line,"
+            " imports=True for Network or Network.load in Python",
+        )
 
 
 def _wrapped(declared: Any) -> Any:
@@ -107,10 +136,8 @@ def unimportable(document: Any) -> NetworkError | None:
 
 
 def load_named(name: str, directory: Path | None = None) -> Callable[..., Any]:
-    """Import `module:function`."""
-    module_name, colon, attribute = name.partition(":")
-    if not colon or not module_name or not attribute:
-        raise NetworkError("BAD_FUNCTION", f"expected module:function, found {name!r}")
+    """Import `module:function`. This runs the code of the module."""
+    module_name, attribute = _parts(name)
     if directory is not None and str(directory) not in sys.path:
         sys.path.append(str(directory))
     try:
@@ -132,6 +159,14 @@ def load_named(name: str, directory: Path | None = None) -> Callable[..., Any]:
     if not callable(target):
         raise NetworkError("BAD_FUNCTION", f"{name} is not callable")
     return target  # type: ignore[no-any-return]
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """The module and the function of `module:function`."""
+    module, colon, attribute = name.partition(":")
+    if not colon or not module or not attribute:
+        raise NetworkError("BAD_FUNCTION", f"expected module:function, found {name!r}")
+    return module, attribute
 
 
 def fitted(result: pa.Array, returns: Type, function: Callable[..., Any]) -> pa.Array:

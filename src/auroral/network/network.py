@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -60,11 +61,18 @@ class Network:
     """
 
     def __init__(
-        self, name: str, *, positions: Positions | None = None, directory: Path | None = None
+        self,
+        name: str,
+        *,
+        positions: Positions | None = None,
+        directory: Path | None = None,
+        imports: bool = False,
     ):
         self._positions = positions or Positions()
         self.directory = directory
         """Where the file lies; modules of Python functions are looked up there too."""
+        self.imports = imports
+        """Whether checking may import modules of Python functions, which runs their code."""
         self._require_name(name, "a network", ("network",))
         self.name = name
         self.streams: dict[str, Stream] = {}
@@ -171,6 +179,27 @@ class Network:
         """Type every arc; raises NetworkError at the first mistake."""
         return check(self, resolver)
 
+    def importing(self) -> Network:
+        """The same network, allowed to import the modules of its functions: to run is to import."""
+        allowed = copy.copy(self)
+        allowed.imports = True
+        return allowed
+
+    def unverified(self) -> list[str]:
+        """What a check takes on trust, because it imports no modules; in words."""
+        every = [
+            *self.functions.values(),
+            *(f for box in self.boxes.values() for f in box.functions()),
+        ]
+        if self.imports:
+            return []
+        names = dict.fromkeys(how.udf for how in every if isinstance(how.udf, str))
+        return [
+            f"{name} was not imported: whether it exists and fits its declaration is not verified"
+            " (--import does)"
+            for name in names
+        ]
+
     def schema_of(self, arc: str) -> Schema:
         """The schema of one arc; checks only what feeds it."""
         producer = arc.partition(".")[0]
@@ -192,11 +221,16 @@ class Network:
     # ── reading and writing ──
 
     @staticmethod
-    def load(path: str | Path) -> Network:
-        """Read a network file (YAML, or JSON by its suffix) and check it."""
+    def load(path: str | Path, *, imports: bool = False) -> Network:
+        """Read a network file (YAML, or JSON by its suffix).
+
+        Modules that it names are imported when it runs; with `imports` also when it is checked.
+        """
         path = Path(path)
         document, positions = read_document(path)
-        return Network.parse(document, positions, path.absolute().parent)
+        network = Network.parse(document, positions, path.absolute().parent)
+        network.imports = imports
+        return network
 
     @staticmethod
     def parse(

@@ -57,7 +57,7 @@ class Reference:
         network: Network,
         tables: Mapping[str, Iterable[Mapping[str, Any] | Sequence[Any]]] | None = None,
     ):
-        network = expanded(network, _only_spark)
+        network = expanded(network.importing(), _only_spark)
         self.network = network
         self.checked = network.check(_only_spark)
         self.dead: list[Dead] = []

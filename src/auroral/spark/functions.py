@@ -15,6 +15,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from auroral.kernels.calling import called
 from auroral.kernels.shelter import sheltering
 from auroral.network.function import Function, load_named
+from auroral.network.network import Network
 from auroral.network.types import Field, Schema, Type
 from auroral.spark.frame import Condition, Frame, Lane
 from auroral.spark.sheltering import is_asked
@@ -34,16 +35,15 @@ class Failures:
 
 
 def call(
-    how: Function, lane: Lane, frame: Frame, returns: Type, directory: Path | None
+    how: Function, lane: Lane, frame: Frame, returns: Type, network: Network
 ) -> tuple[str, Failures]:
     """The column of results, and the tuples that failed.
 
     The function sees the lane's rows only; where it raises on a batch it is tried row by row.
     """
     fields = tuple(Field(name, frame.type_of(column)) for name, column in lane.columns.items())
-    arguments = how.arguments(Schema(fields), directory)
-    target = how.udf if isinstance(how.udf, str) else how.load()
-    apply = _applier(target, returns, str(directory) if directory else None)
+    arguments = how.arguments(Schema(fields), network.directory, imports=network.imports)
+    apply = _applier(how.udf, returns, str(network.directory) if network.directory else None)
     result = arrow_udf(apply, f"struct<value:{returns},error:string>")  # type: ignore[call-overload]
     # Or Spark would evaluate it once for the filter and once more for the result.
     result = result.asNondeterministic()

@@ -68,7 +68,7 @@ def _lower_box(
         output = checked.arcs[name].schema
         for lane in inputs[0]:
             frame = frames[lane.source]
-            mapped, failed = map_box.lower(box, lane, frame, output, checked.network.directory)
+            mapped, failed = map_box.lower(box, lane, frame, output, checked.network)
             lanes.arcs.setdefault(name, []).append(mapped)
             lanes.failures += [(name, failure) for failure in failed]
     elif isinstance(box, Union):

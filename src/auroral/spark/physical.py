@@ -30,6 +30,8 @@ class Given:
     tables: Sequence[int] = ()
     """Which of the inputs are static tables."""
     directory: Path | None = None
+    imports: bool = True
+    """Whether modules of Python functions may be imported on the driver."""
     flush: str = "eager"
     resolver: Resolver | None = None
     functions: Mapping[str, PythonFunction] = field(default_factory=dict)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from auroral.boxes.aggregate import Aggregate
 from auroral.boxes.order import TUPLE_NUMBER
@@ -87,7 +86,7 @@ class Calls:
         calls = Calls()
         for how in compute.values():
             if isinstance(how, Function):
-                calls._function(how, columns, given.directory)
+                calls._function(how, columns, given)
             else:
                 calls._expression(how, columns, given.resolver)
         return calls
@@ -113,21 +112,22 @@ class Calls:
         self.arguments.append(tuple(given))
         self.types.append(call.type)
 
-    def _function(self, how: Function, columns: Columns, directory: Path | None) -> None:
-        names = how.window_arguments(columns.schema, directory)
-        given = columns.fields(names)
-        returns = how.type(directory)
+    def _function(self, how: Function, columns: Columns, given: Given) -> None:
+        directory, imports = given.directory, given.imports
+        names = how.window_arguments(columns.schema, directory, imports=imports)
+        taken = columns.fields(names)
+        returns = how.type(directory, imports=imports)
         self.specs.append(
             CallSpec(
                 "udf",
-                tuple(columns.texts[name][1].arrow() for name in given),
+                tuple(columns.texts[name][1].arrow() for name in taken),
                 returns.arrow(),
                 function=how.udf,
                 directory=str(directory) if directory else None,
             )
         )
         self.texts.append(f"agg{len(self.types)}")
-        self.arguments.append(given)
+        self.arguments.append(taken)
         self.types.append(returns)
 
 
