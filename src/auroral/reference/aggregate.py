@@ -10,12 +10,13 @@ from auroral.boxes.aggregate import Aggregate
 from auroral.boxes.order import TUPLE_NUMBER
 from auroral.boxes.window import in_marks, is_predicate
 from auroral.network.types import Schema
+from auroral.reference.agenda import Agenda
 from auroral.reference.grid import Grid, grid
 from auroral.reference.marks import Group, reaches
 from auroral.reference.operator import Emission, Failed, Now, Operator, Tuple
 from auroral.reference.order import OrderProgress, TupleNumbers
 from auroral.reference.predicate_windows import PredicateWindows
-from auroral.reference.windows import Emitter, Window, outside
+from auroral.reference.windows import Emitter, Timeouts, Window, outside
 
 
 def reference_aggregate(
@@ -51,11 +52,12 @@ class ReferenceAggregate:
         self._aligned = box.window.align == "first"
         self._aligned_grids: dict[Group, Grid] = {}
         self._waiting: dict[Group, list[Tuple]] = {}
-        timeout = box.window.timeout
-        self._timeout_us = None if timeout is None else round(timeout * 1_000_000)
         self._revising = box.late == "revise"
         self._history = 0 if box.history is None else in_marks(box.history, emitter.type)
         self._windows: dict[tuple[Group, int], Window] = {}
+        self._closing: Agenda[Window] = Agenda(progress)
+        self._forgetting: Agenda[tuple[Group, int]] = Agenda(progress)
+        self._timeouts = Timeouts(box.window.timeout)
 
     def push(self, _port: int, arrived: Tuple) -> list[Emission]:
         flaw = self._progress.flaw(arrived.row)
@@ -66,8 +68,7 @@ class ReferenceAggregate:
             return self._wait(arrived, group, value)
         emitted = self._count(arrived, group, value)
         self._progress.take(value, group)
-        if self._progress.slack is not None:
-            self._close(group)
+        self._close(self._closing.due_of(group), self._forgetting.due_of(group))
         return emitted
 
     def settle(self, now: Now) -> list[Emission | Failed]:
@@ -76,10 +77,8 @@ class ReferenceAggregate:
             for group in list(self._waiting):
                 emitted += self._align(group)
         self._progress.settle(now.promises[0], now.ended)
-        self._close(*dict.fromkeys(group for group, _ in self._windows))
-        for window in self._windows.values():
-            if not window.closed and window.timed_out(self._timeout_us, now.clock_us):
-                self._emitter.close(window)
+        self._close(self._closing.due(), self._forgetting.due())
+        self._close(self._timeouts.due(now.clock_us))
         return emitted + self._emitter.taken()
 
     def held(self) -> int:
@@ -100,22 +99,30 @@ class ReferenceAggregate:
             if revises or not (closed or late):
                 counts = True
                 window.tuples.append(arrived)
-                self._windows[group, k] = window
+                self._keep((group, k), window)
             if revises:
                 self._emitter.close(window, revises=True)
         if counts:
             return []
         return [Emission("late", arrived, "late") if mine or late else outside(arrived)]
 
-    def _close(self, *groups: Group) -> None:
-        """Let the windows of groups that progress has reached come out; forget what it may."""
-        marks = {group: self._progress.mark(group) for group in groups}
-        for key in [key for key in self._windows if key[0] in marks]:
-            window, mark = self._windows[key], marks[key[0]]
-            if not window.closed and reaches(mark, window.end):
+    def _keep(self, key: tuple[Group, int], window: Window) -> None:
+        """Remember a window from its first tuple on."""
+        if key not in self._windows:
+            self._windows[key] = window
+            self._closing.add(window.end, window.group, window)
+            self._forgetting.add(window.end + self._history, window.group, key)
+            self._timeouts.add(window)
+
+    def _close(
+        self, reached: Sequence[Window], forgotten: Sequence[tuple[Group, int]] = ()
+    ) -> None:
+        """Let windows come out that have not yet; forget some."""
+        for window in reached:
+            if not window.closed:
                 self._emitter.close(window)
-            if self._forgets(window, mark):
-                del self._windows[key]
+        for key in forgotten:
+            del self._windows[key]
 
     def _forgets(self, window: Window, mark: Any) -> bool:
         return reaches(mark, window.end + self._history)

@@ -7,6 +7,7 @@ from typing import Any
 
 from auroral.boxes.window import Length, in_marks
 from auroral.network.types import Type
+from auroral.reference.kept import Item, Kept
 from auroral.reference.marks import least, passes
 
 
@@ -21,8 +22,17 @@ class Band:
     def of(before: Length, after: Length, on: Type) -> Band:
         return Band(in_marks(before, on), in_marks(after, on))
 
-    def holds(self, left: Any, right: Any) -> bool:
-        return bool(left - self.before <= right <= left + self.after)
+    def near_left(self, left: Any, right: Kept[Item]) -> list[Item]:
+        """The right tuples near a left one, as they came."""
+        return right.between(
+            lambda value: left - self.before <= value, lambda value: left + self.after < value
+        )
+
+    def near_right(self, right: Any, left: Kept[Item]) -> list[Item]:
+        """The left tuples near a right one, as they came."""
+        return left.between(
+            lambda value: right <= value + self.after, lambda value: right < value - self.before
+        )
 
     def left_is_past(self, left: Any, right_mark: Any) -> bool:
         """Whether no right tuple that comes now can match a left one."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from auroral.boxes.bsort import BSort
 from auroral.network.types import Schema
+from auroral.reference.agenda import Agenda
 from auroral.reference.marks import Group, passes
 from auroral.reference.operator import Emission, Now, Tuple
 from auroral.reference.order import OrderProgress
 from auroral.reference.windows import ascending
+
+_Held = tuple[tuple[Any, ...], int, Tuple]
+"""A tuple with its place in the order and its arrival number."""
 
 
 class ReferenceBSort:
@@ -20,42 +25,45 @@ class ReferenceBSort:
     def __init__(self, box: BSort, inputs: Sequence[Schema], _directory: Path | None = None):
         self._progress = OrderProgress(box.order, inputs[0])
         self._slack = box.order.slack
-        self._held: list[tuple[Group, Tuple]] = []
+        self._arrived = 0
+        self._buffers: dict[Group, list[_Held]] = {}
+        """With slack: what each group holds, as a heap."""
+        self._waiting: Agenda[_Held] = Agenda(self._progress, passes)
+        """Without: what waits for the mark."""
+        self._held = 0
 
     def push(self, _port: int, arrived: Tuple) -> list[Emission]:
         group = self._progress.group(arrived.row)
+        place = ascending([arrived.row[self._progress.on]])
+        held = (place, self._arrived, arrived)
+        self._arrived += 1
         if self._slack is None:
-            reason = self._progress.flaw(arrived.row) or self._lateness(arrived, group)
-            if reason:
+            reason = self._progress.flaw(arrived.row)
+            value = self._progress.value(arrived.row)
+            if reason is None and passes(self._progress.mark(group), value):
+                reason = "late"
+            if reason is not None:
                 return [Emission("late", arrived, reason)]
-            self._held.append((group, arrived))
+            self._waiting.add(value, group, held)
+            self._held += 1
             return []
-        self._held.append((group, arrived))
-        mine = [held for held in self._held if held[0] == group]
-        return self._release([min(mine, key=self._place)]) if len(mine) > self._slack else []
+        self._held += 1
+        buffer = self._buffers.setdefault(group, [])
+        heapq.heappush(buffer, held)
+        return self._release([heapq.heappop(buffer)]) if len(buffer) > self._slack else []
 
     def settle(self, now: Now) -> list[Emission]:
         self._progress.settle(now.promises[0], now.ended)
-        if now.ended:
-            return self._release(self._held)
-        return self._release([held for held in self._held if self._goes(*held)])
+        if now.ended and self._buffers:
+            held = [held for buffer in self._buffers.values() for held in buffer]
+            self._buffers = {}
+            return self._release(held)
+        return self._release(self._waiting.due())
 
     def held(self) -> int:
-        return len(self._held)
+        return self._held
 
-    def _goes(self, group: Group, held: Tuple) -> bool:
-        value = self._progress.value(held.row)
-        return self._slack is None and passes(self._progress.mark(group), value)
-
-    def _release(self, leaving: list[tuple[Group, Tuple]]) -> list[Emission]:
+    def _release(self, leaving: list[_Held]) -> list[Emission]:
         """Let tuples leave in order; those of one value in order of arrival."""
-        ordered = sorted(leaving, key=self._place)
-        self._held = [held for held in self._held if all(held is not left for left in ordered)]
-        return [Emission("", left) for _, left in ordered]
-
-    def _lateness(self, arrived: Tuple, group: Group) -> str | None:
-        value = self._progress.value(arrived.row)
-        return "late" if passes(self._progress.mark(group), value) else None
-
-    def _place(self, held: tuple[Group, Tuple]) -> Any:
-        return ascending([held[1].row[self._progress.on]])
+        self._held -= len(leaving)
+        return [Emission("", left) for _, _, left in sorted(leaving, key=lambda held: held[:2])]

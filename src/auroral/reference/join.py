@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from auroral.boxes.join import Join, joined
 from auroral.boxes.predicate import sided
 from auroral.network.types import Schema
 from auroral.reference.band import Band
+from auroral.reference.kept import Kept
 from auroral.reference.operator import Emission, Now, Operator, Row, Tuple
 from auroral.reference.order import OrderProgress
 from auroral.reference.windows import oldest
@@ -70,7 +70,7 @@ class ReferenceJoin:
         self._pairing, self._band = pairing, band_of(box, inputs)
         orders = zip((box.left, box.right), inputs, strict=True)
         self._progress = [OrderProgress(order, schema) for order, schema in orders]
-        self._kept: tuple[list[tuple[Any, Tuple]], ...] = ([], [])
+        self._kept: tuple[Kept[Tuple], ...] = (Kept(), Kept())
 
     def push(self, port: int, arrived: Tuple) -> list[Emission]:
         progress = self._progress[port]
@@ -78,8 +78,9 @@ class ReferenceJoin:
         if reason:
             return [Emission(_PORTS[port], arrived, reason)]
         value = progress.value(arrived.row)
-        self._kept[port].append((value, arrived))
-        near = [t for other, t in self._kept[1 - port] if self._near(port, value, other)]
+        self._kept[port].add(value, arrived)
+        find = self._band.near_left if port == LEFT else self._band.near_right
+        near = find(value, self._kept[1 - port])
         return self._pairing.pairs(port, arrived, near)
 
     def settle(self, now: Now) -> list[Emission]:
@@ -87,16 +88,12 @@ class ReferenceJoin:
             progress.settle(promises, now.ended)
         left_mark, right_mark = (progress.mark_of_all() for progress in self._progress)
         left, right = self._kept
-        left[:] = [kept for kept in left if not self._band.left_is_past(kept[0], right_mark)]
-        right[:] = [kept for kept in right if not self._band.right_is_past(kept[0], left_mark)]
+        left.drop(lambda value: self._band.left_is_past(value, right_mark))
+        right.drop(lambda value: self._band.right_is_past(value, left_mark))
         return []
 
     def held(self) -> int:
         return sum(len(kept) for kept in self._kept)
-
-    def _near(self, port: int, value: Any, other: Any) -> bool:
-        left, right = (value, other) if port == LEFT else (other, value)
-        return self._band.holds(left, right)
 
 
 class RowsJoin:

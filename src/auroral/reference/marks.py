@@ -7,7 +7,8 @@ field: µs for timestamps, days for dates, the least digit for decimals.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, InvalidOperation
@@ -35,31 +36,55 @@ class Joint:
 
 
 @dataclass(frozen=True)
+class GroupMarks(Mapping[Group, Any]):
+    """The marks of groups, found when one is asked for; also of groups that never came."""
+
+    groups: Callable[[], Iterable[Group]]
+    of: Callable[[Group], Any]
+
+    def __getitem__(self, group: Group) -> Any:
+        return self.of(group)
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self.groups())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.groups())
+
+
+@dataclass(frozen=True)
 class Promise:
     """For each group of `by`, the value below which nothing comes; without `by` the group is ().
 
-    `others` holds for every group that never came; `joint` says more of pairs of attributes.
+    `others` holds for every group that never came, and no group's mark is below it; `joint` says
+    more of pairs of attributes. `raised` is the list to which a stream adds each group whose mark
+    it raises, so that a box looks only at these; without one it looks at all groups it has.
     """
 
     by: tuple[str, ...]
     marks: Mapping[Group, Any]
     others: Any = None
     joint: tuple[Joint, ...] = ()
+    raised: Sequence[Group] | None = None
 
     def of(self, group: Group) -> Any:
         return self.marks.get(group if self.by else (), self.others)
 
     def least(self) -> Any:
         """What holds of all groups, those that never came too."""
-        if not self.by:
-            return self.marks[()]
-        return least([*self.marks.values(), self.others])
+        return self.others if self.by else self.marks[()]
 
     def among(self, by: tuple[str, ...], group: Group) -> Any:
         """What holds of a group of `by`; the least of all if that does not tell the group here."""
-        if not set(self.by) <= set(by):
-            return self.least()
-        return self.of(tuple(group[by.index(name)] for name in self.by))
+        return self.of(self.key(by, group)) if self.told_by(by) else self.least()
+
+    def told_by(self, by: tuple[str, ...]) -> bool:
+        """Whether a group of `by` tells a group here."""
+        return set(self.by) <= set(by)
+
+    def key(self, by: tuple[str, ...], group: Group) -> Group:
+        """The group here that a group of `by` belongs to."""
+        return tuple(group[by.index(name)] for name in self.by)
 
 
 Promises = Mapping[str, Promise]
@@ -73,7 +98,9 @@ class StreamMark:
     stream: Stream
     ended: bool = False
     taken: int = 0
-    _marks: dict[Group, Any] = field(default_factory=dict)
+    _marks: dict[Group, list[tuple[int, Any]]] = field(default_factory=dict)
+    """The marks each group has had, with the number of raises at which it got them."""
+    _raised: list[Group] = field(default_factory=list)
     _clock: Any = None
 
     def numbers(self) -> Promise:
@@ -108,14 +135,21 @@ class StreamMark:
         declared = self.stream.progress
         if declared is None:
             return {}
-        marks = dict(self._marks) if declared.by else {(): self._marks.get(())}
-        for group, mark in marks.items():
-            known = [value for value in (mark, self._clock) if value is not None]
-            marks[group] = END if self.ended else max(known, default=None)
         schema = self.stream.schema_
         by = tuple(schema.field(name).name for name in declared.by)
         others = END if self.ended else self._clock
-        return {schema.field(declared.on).name: Promise(by, marks, others)}
+        now, histories = len(self._raised), self._marks
+
+        def of(group: Group) -> Any:
+            found = bisect_right(histories.get(group, ()), now, key=lambda step: step[0])
+            known = [histories[group][found - 1][1]] if found else []
+            return max([*known, *([] if others is None else [others])], default=None)
+
+        def groups() -> Iterable[Group]:
+            return [group for group, steps in histories.items() if steps[0][0] <= now]
+
+        marks = GroupMarks(groups, of) if by else {(): of(())}
+        return {schema.field(declared.on).name: Promise(by, marks, others, (), self._raised)}
 
     @property
     def _type(self) -> Type:
@@ -129,8 +163,10 @@ class StreamMark:
         return math.floor(Fraction(delay) * 10**type.scale) if type.name == "decimal" else delay
 
     def _raise(self, group: Group, value: Any) -> None:
-        key = group_key(group)
-        self._marks[key] = max(self._marks.get(key, value), value)
+        steps = self._marks.setdefault(group_key(group), [])
+        if not steps or value > steps[-1][1]:
+            self._raised.append(group_key(group))
+            steps.append((len(self._raised), value))
 
 
 def least(marks: list[Any]) -> Any:

@@ -86,7 +86,8 @@ class Reference:
         arrived = _fitted(row, self.network.streams[stream].schema_)
         self._tick(at)
         self._marks[stream].take(arrived)
-        self._flow({stream: [Tuple(arrived, self._clock_us or 0, self._moment)]})
+        now_us = self._clock_us or 0
+        self._flow({stream: [Tuple(arrived, now_us, self._moment, now_us)]})
 
     def punctuate(
         self, stream: str, value: Any, group: tuple[Any, ...] = (), at: float | None = None
@@ -184,7 +185,8 @@ class Reference:
             self.late[counted] = self.late.get(counted, 0) + 1
         if emitted.port is not None:
             arc = f"{box}.{emitted.port}" if emitted.port else box
-            arrived.setdefault(arc, []).append(replace(emitted.tuple, moment=self._moment))
+            made = replace(emitted.tuple, moment=self._moment, reached_us=self._clock_us or 0)
+            arrived.setdefault(arc, []).append(made)
 
     def _tick(self, at: float | None) -> None:
         """Let the clock pass: in a moment of its own, before what arrives then."""

@@ -13,11 +13,16 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Tuple:
-    """A row with its hidden fields: when it entered, and the moment that brought or made it."""
+    """A row with its hidden fields.
+
+    `entered_us` is when the oldest tuple it was made of entered the network, `moment` what brought
+    or made it, `reached_us` the clock at that moment: when it reached the boxes behind its arc.
+    """
 
     row: Row
     entered_us: int = 0
     moment: int = 0
+    reached_us: int = 0
 
 
 @dataclass(frozen=True)

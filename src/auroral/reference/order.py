@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from auroral.boxes.order import Order
@@ -33,6 +33,9 @@ class OrderProgress:
         self._greatest: dict[Group, list[Any]] = {}
         self._promise: Promise | None = None
         self._ended = False
+        self.moved: Collection[Group] | None = ()
+        self._taken: set[Group] = set()
+        self._read = 0
 
     def flaw(self, row: Row) -> str | None:
         """Why a tuple has no place in the order, if so."""
@@ -57,7 +60,7 @@ class OrderProgress:
         if self._promise is None:
             return None
         known = [self._promise.among(self.by, group)]
-        known += [joint.own for joint in self._promise.joint if self._helps(joint, group)]
+        known += [joint.own for joint in self.joints() if self._helps(joint, group)]
         return max((mark for mark in known if mark is not None), default=None)
 
     def arrive(self, row: Row) -> str | None:
@@ -85,17 +88,45 @@ class OrderProgress:
             greatest.append(value)
             greatest.sort(reverse=True)
             del greatest[self.slack + 1 :]
+            self._taken.add(group)
 
     def settle(self, promises: Promises, ended: bool) -> None:
         """Move after a moment, to what the arc promises now."""
         self._promise = promises.get(self.on)
         self._ended = ended
+        if self.slack is not None:
+            self.moved, self._taken = self._taken, set()
+        elif self._promise is not None and self._promise.by:
+            self.moved = self._newly_raised(self._promise.raised)
+
+    def key(self, group: Group) -> Group | None:
+        """Groups with the same key have the same mark of their own; None: there is but one mark."""
+        if self.slack is not None:
+            return group
+        promise = self._promise
+        grouped = promise is not None and promise.by and promise.told_by(self.by)
+        return promise.key(self.by, group) if promise and grouped else None
+
+    def joints(self) -> list[Joint]:
+        """Joint promises that may say more of some groups."""
+        if not self._jointly or self._promise is None or self.slack is not None:
+            return []
+        return [joint for joint in self._promise.joint if joint.by in self.by]
+
+    def paired(self, joint: Joint, group: Group) -> Any:
+        """The group's value of a joint promise's other attribute; None if it has none."""
+        return number(group[self.by.index(joint.by)], self._types[joint.by])
+
+    def _newly_raised(self, raised: Sequence[Group] | None) -> set[Group] | None:
+        """The groups whose marks have been raised since the last moment; None: maybe all."""
+        if raised is None:
+            return None
+        read, self._read = self._read, len(raised)
+        return set(raised[read:])
 
     def _helps(self, joint: Joint, group: Group) -> bool:
         """Whether a joint promise says more of a group: the other attribute's mark is past it."""
-        if not self._jointly or joint.by not in self.by:
-            return False
-        value = number(group[self.by.index(joint.by)], self._types[joint.by])
+        value = self.paired(joint, group)
         return value is not None and passes(joint.other, value)
 
 
@@ -103,6 +134,7 @@ class TupleNumbers:
     """The order of arrival, 1, 2, 3 … per group: the mark is the next number."""
 
     slack = None
+    moved: Collection[Group] | None = ()
 
     def __init__(self, order: Order, schema: Schema):
         self.by = tuple(schema.field(name).name for name in order.by)
@@ -120,6 +152,18 @@ class TupleNumbers:
 
     def mark(self, group: Group) -> Any:
         return END if self._ended else self._counts.get(group, 0) + 1
+
+    def mark_of_all(self) -> Any:
+        return END if self._ended else None
+
+    def key(self, group: Group) -> Group:
+        return group
+
+    def joints(self) -> list[Joint]:
+        return []
+
+    def paired(self, _joint: Joint, _group: Group) -> Any:
+        return None
 
     def take(self, value: int, group: Group) -> None:
         self._counts[group] = value

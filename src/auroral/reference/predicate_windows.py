@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import Any
 
 from auroral.boxes.aggregate import Aggregate
 from auroral.boxes.window import in_marks
 from auroral.network.types import Schema
-from auroral.reference.marks import END, Group, passes, reaches
+from auroral.reference.agenda import Agenda
+from auroral.reference.marks import END, Group, passes
 from auroral.reference.operator import Emission, Failed, Now, Tuple
 from auroral.reference.order import OrderProgress, TupleNumbers
-from auroral.reference.windows import Emitter, Window, outside
+from auroral.reference.windows import Emitter, Timeouts, Window, outside
 from auroral.sql.expression import evaluator
 
 
@@ -30,13 +32,15 @@ class PredicateWindows:
     ):
         self._progress, self._emitter = progress, emitter
         self._opens = evaluator(str(box.window.advance), schema)
-        size, timeout = box.window.size, box.window.timeout
+        size = box.window.size
         self._size = END if size is None else in_marks(size, emitter.type)
-        self._timeout_us = None if timeout is None else round(timeout * 1_000_000)
         self._arrived = 0
         self._waiting: dict[Group, list[tuple[Any, int, Tuple]]] = {}
         """Values, arrival numbers and tuples that were not taken yet."""
         self._windows: dict[Group, Window] = {}
+        self._releasing: Agenda[tuple[Any, int, Group]] = Agenda(progress, passes)
+        self._closing: Agenda[Window] = Agenda(progress)
+        self._timeouts = Timeouts(box.window.timeout)
 
     def push(self, _port: int, arrived: Tuple) -> list[Emission]:
         flaw = self._progress.flaw(arrived.row)
@@ -47,22 +51,24 @@ class PredicateWindows:
         if mark is not None and value < mark:
             return [Emission("late", arrived, "late")]
         self._arrived += 1
-        self._waiting.setdefault(group, []).append((value, self._arrived, arrived))
+        heapq.heappush(self._waiting.setdefault(group, []), (value, self._arrived, arrived))
         self._progress.take(value, group)
-        if self._progress.slack is not None:
-            full = len(self._waiting[group]) > self._progress.slack
-            return self._release(group) if full else []
-        return self._release(group) if isinstance(self._progress, TupleNumbers) else []
+        if isinstance(self._progress, OrderProgress) and self._progress.slack is None:
+            self._releasing.add(value, group, (value, self._arrived, group))
+            return []
+        full = len(self._waiting[group]) > (self._progress.slack or 0)
+        emitted = self._release(group) if full else []
+        self._close_all(self._closing.due_of(group))
+        return emitted
 
     def settle(self, now: Now) -> list[Emission | Failed]:
         self._progress.settle(now.promises[0], now.ended)
         emitted: list[Emission | Failed] = []
-        for group in self._next_groups(ended=now.ended):
+        for _, _, group in self._next(ended=now.ended):
             emitted += self._release(group)
-        for group in list(self._windows):
-            self._close_reached(group)
-        for window in self._windows.values():
-            if not window.closed and window.timed_out(self._timeout_us, now.clock_us):
+        self._close_all(self._closing.due())
+        for window in self._timeouts.due(now.clock_us):
+            if not window.closed:
                 self._emitter.close(window)
         return emitted + self._emitter.taken()
 
@@ -71,27 +77,27 @@ class PredicateWindows:
         waiting = sum(len(tuples) for tuples in self._waiting.values())
         return waiting + sum(not window.closed for window in self._windows.values())
 
-    def _next_groups(self, *, ended: bool) -> list[Group]:
-        """The groups of tuples taken without another one arriving, by value, then arrival."""
-        going = [
-            (value, at, group)
-            for group, waiting in self._waiting.items()
-            for value, at, _ in waiting
-            if ended or (self._progress.slack is None and passes(self._progress.mark(group), value))
-        ]
-        return [group for _, _, group in sorted(going, key=lambda one: one[:2])]
+    def _next(self, *, ended: bool) -> list[tuple[Any, int, Group]]:
+        """The tuples taken without another one arriving, by value, then arrival."""
+        going = self._releasing.due()
+        if ended:
+            waiting = self._waiting.items()
+            going = [(value, at, group) for group, held in waiting for value, at, _ in held]
+        return sorted(going, key=lambda one: one[:2])
 
     def _release(self, group: Group) -> list[Emission]:
         """Take the next tuple of a group: the least, the first to arrive among equals."""
-        waiting = self._waiting[group]
-        value, _, taken = waiting.pop(waiting.index(min(waiting, key=lambda one: one[:2])))
+        value, _, taken = heapq.heappop(self._waiting[group])
         window = self._windows.get(group)
         if window is not None and value >= window.end:
             self._close(group)
             window = None
         if self._opens(taken.row) is True:
             self._close(group)
-            window = self._windows[group] = Window(value, value + self._size, group)
+            window = self._windows[group] = Window(value, value + self._size, group, [taken])
+            self._closing.add(window.end, group, window)
+            self._timeouts.add(window)
+            return []
         if window is None:
             return [outside(taken)]
         if window.closed:
@@ -99,10 +105,11 @@ class PredicateWindows:
         window.tuples.append(taken)
         return []
 
-    def _close_reached(self, group: Group) -> None:
-        window = self._windows.get(group)
-        if window is not None and reaches(self._progress.mark(group), window.end):
-            self._close(group)
+    def _close_all(self, reached: list[Window]) -> None:
+        """Close windows whose end progress has reached, unless others have taken their place."""
+        for window in reached:
+            if self._windows.get(window.group) is window:
+                self._close(window.group)
 
     def _close(self, group: Group) -> None:
         window = self._windows.pop(group, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from auroral.network.box import Box
 from auroral.network.types import Schema
 from auroral.reference.grid import grid
 from auroral.reference.join import band_of as join_band
-from auroral.reference.marks import Group, Joint, Promise, Promises, least
+from auroral.reference.marks import Group, GroupMarks, Joint, Promise, Promises, least
 from auroral.reference.resample import band_of as resample_band
 from auroral.sql.expression import analyze
 
@@ -64,8 +64,9 @@ def _aggregated(box: Aggregate, schema: Schema, inputs: Sequence[Promises | None
     def first(mark: Any) -> Any:
         return None if mark is None else windows.first_open(mark, history)
 
-    marks = {group: first(mark) for group, mark in promise.marks.items()}
-    return {on.name: Promise(promise.by, marks, first(promise.others))}
+    known = promise.marks
+    marks = GroupMarks(lambda: known, lambda group: first(promise.of(group)))
+    return {on.name: replace(promise, marks=marks, others=first(promise.others))}
 
 
 def _sorted(box: BSort, schema: Schema, inputs: Sequence[Promises | None]) -> Promises:
@@ -175,10 +176,17 @@ def _united(schema: Schema, inputs: Sequence[Promises | None]) -> Promises:
         shapes = {tuple(field.lower() for field in promise.by) for promise in every} - {()}
         if len(every) == len(inputs) and len(shapes) <= 1:
             by = next((promise.by for promise in every if promise.by), ())
-            groups = dict.fromkeys(g for promise in every if promise.by for g in promise.marks)
-            marks = {group: _least_of(every, group) for group in (groups if by else [()])}
-            found[name] = Promise(by, marks, _least_of(every, _NEVER))
+            found[name] = Promise(by, _united_marks(every, by), _least_of(every, _NEVER))
     return found
+
+
+def _united_marks(every: Sequence[Promise], by: tuple[str, ...]) -> GroupMarks:
+    """The marks of all groups that are known to one of several promises."""
+
+    def groups() -> Iterable[Group]:
+        return dict.fromkeys(g for promise in every if promise.by for g in promise.marks)
+
+    return GroupMarks(groups if by else lambda: [()], partial(_least_of, every))
 
 
 def _fold(promises: Promises) -> Promises:

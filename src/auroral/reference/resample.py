@@ -9,8 +9,10 @@ from typing import Any
 
 from auroral.boxes.resample import Resample
 from auroral.network.types import Schema
+from auroral.reference.agenda import Agenda
 from auroral.reference.band import Band
-from auroral.reference.marks import Group
+from auroral.reference.kept import Kept
+from auroral.reference.marks import Group, passes
 from auroral.reference.operator import Emission, Failed, FunctionFailedError, Now, Tuple
 from auroral.reference.order import OrderProgress
 from auroral.reference.windows import ascending, computation, oldest, shown
@@ -20,17 +22,25 @@ _PORTS = ("left_late", "right_late")
 
 
 @dataclass
+class Near:
+    """A right tuple; `windows` counts the windows it is in that are not complete."""
+
+    group: Group
+    tuple: Tuple
+    windows: int = 0
+    past: bool = False
+    """Whether no left tuple that comes could be near it."""
+
+
+@dataclass
 class Pending:
     """A left tuple with the right tuples near it, by group; `done` are the groups complete."""
 
+    number: int
     value: Any
     tuple: Tuple
-    near: dict[Group, list[Tuple]] = field(default_factory=dict)
+    near: dict[Group, list[Near]] = field(default_factory=dict)
     done: set[Group] = field(default_factory=set)
-
-    def waits_for(self, group: Group, right: Tuple) -> bool:
-        """Whether a right tuple is in a window that is not complete."""
-        return group not in self.done and any(right is near for near in self.near.get(group, ()))
 
 
 class ReferenceResample:
@@ -44,8 +54,12 @@ class ReferenceResample:
         self._progress = [OrderProgress(box.left, left), OrderProgress(box.right, right)]
         self._band = band_of(box, inputs)
         self._compute = computation(box.compute, right, directory)
-        self._pending: list[Pending] = []
-        self._right: list[tuple[Any, Group, Tuple]] = []
+        self._pending: Kept[Pending] = Kept()
+        self._right: Kept[Near] = Kept()
+        self._completing: Agenda[tuple[Pending, Group]] = Agenda(self._progress[RIGHT], passes)
+        self._arrived = 0
+        self._waited_for = 0
+        """Right tuples that are past but in windows that are not complete."""
 
     def push(self, port: int, arrived: Tuple) -> list[Emission]:
         progress = self._progress[port]
@@ -62,49 +76,52 @@ class ReferenceResample:
     def settle(self, now: Now) -> list[Emission | Failed]:
         for progress, promises in zip(self._progress, now.promises, strict=True):
             progress.settle(promises, now.ended)
-        emitted = [made for pending in self._pending for made in self._complete(pending)]
-        left, right = self._progress
-        self._pending = [
-            pending
-            for pending in self._pending
-            if not self._band.left_is_past(pending.value, right.mark_of_all())
-        ]
-        self._right = [
-            kept
-            for kept in self._right
-            if not self._band.right_is_past(kept[0], left.mark_of_all())
-            or any(pending.waits_for(kept[1], kept[2]) for pending in self._pending)
-        ]
+        emitted = self._complete(self._completing.due())
+        left_mark, right_mark = (progress.mark_of_all() for progress in self._progress)
+        self._pending.drop(lambda value: self._band.left_is_past(value, right_mark))
+        for near in self._right.drop(lambda value: self._band.right_is_past(value, left_mark)):
+            near.past = True
+            self._waited_for += near.windows > 0
         return emitted
 
     def held(self) -> int:
-        return len(self._pending) + len(self._right)
+        return len(self._pending) + len(self._right) + self._waited_for
 
     def _take_left(self, value: Any, arrived: Tuple) -> None:
-        pending = Pending(value, arrived)
-        for right, group, kept in self._right:
-            if self._band.holds(value, right):
-                pending.near.setdefault(group, []).append(kept)
-        self._pending.append(pending)
+        pending = Pending(self._arrived, value, arrived)
+        self._arrived += 1
+        self._pending.add(value, pending)
+        for near in self._band.near_left(value, self._right):
+            self._add(pending, near)
 
     def _take_right(self, value: Any, group: Group, arrived: Tuple) -> None:
-        self._right.append((value, group, arrived))
-        for pending in self._pending:
-            if group not in pending.done and self._band.holds(pending.value, value):
-                pending.near.setdefault(group, []).append(arrived)
+        near = Near(group, arrived)
+        self._right.add(value, near)
+        for pending in self._band.near_right(value, self._pending):
+            if group not in pending.done:
+                self._add(pending, near)
 
-    def _complete(self, pending: Pending) -> list[Emission | Failed]:
-        """What the groups that have passed a left tuple give, in their order."""
-        right = self._progress[RIGHT]
-        passed = {}
-        for group, near in pending.near.items():
-            past = self._band.left_is_past(pending.value, right.mark(group))
-            if group not in pending.done and past:
-                passed[group] = near
-        pending.done |= set(passed)
-        by = right.by
-        ordered = sorted(passed.values(), key=lambda near: ascending(near[0].row[n] for n in by))
-        return [self._result(pending, near) for near in ordered]
+    def _add(self, pending: Pending, near: Near) -> None:
+        """Put a right tuple into the window of its group around a left one."""
+        if near.group not in pending.near:
+            until = pending.value + self._band.after
+            self._completing.add(until, near.group, (pending, near.group))
+        pending.near.setdefault(near.group, []).append(near)
+        near.windows += 1
+
+    def _complete(self, passed: list[tuple[Pending, Group]]) -> list[Emission | Failed]:
+        """What the groups that have passed left tuples give: as those came, groups in order."""
+        by, made = self._progress[RIGHT].by, []
+        for pending, group in passed:
+            near = pending.near[group]
+            pending.done.add(group)
+            for each in near:
+                each.windows -= 1
+                self._waited_for -= each.past and not each.windows
+            place = ascending(near[0].tuple.row[name] for name in by)
+            made.append((pending.number, place, pending, [each.tuple for each in near]))
+        ordered = sorted(made, key=lambda one: one[:2])
+        return [self._result(pending, tuples) for _, _, pending, tuples in ordered]
 
     def _result(self, pending: Pending, near: list[Tuple]) -> Emission | Failed:
         row = {name: shown(near[0].row[name]) for name in self._progress[RIGHT].by}

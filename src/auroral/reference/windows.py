@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,11 +40,28 @@ class Window:
     tuples: list[Tuple] = field(default_factory=list)
     closed: bool = False
 
-    def timed_out(self, timeout_us: int | None, clock_us: int | None) -> bool:
-        """Whether the clock exceeds the entry of its first tuple by the timeout."""
-        if timeout_us is None or clock_us is None or not self.tuples:
-            return False
-        return clock_us > self.tuples[0].entered_us + timeout_us
+
+class Timeouts:
+    """Windows that close once the clock exceeds, by the timeout, when their first tuple came."""
+
+    def __init__(self, timeout_s: float | None):
+        self._timeout_us = None if timeout_s is None else round(timeout_s * 1_000_000)
+        self._due: list[tuple[int, int, Window]] = []
+        self._added = 0
+
+    def add(self, window: Window) -> None:
+        """Let the time of a window run, which has its first tuple."""
+        if self._timeout_us is not None:
+            self._added += 1
+            due_us = window.tuples[0].entered_us + self._timeout_us
+            heapq.heappush(self._due, (due_us, self._added, window))
+
+    def due(self, clock_us: int | None) -> list[Window]:
+        """The windows whose time is over; some may have closed before."""
+        found = []
+        while clock_us is not None and self._due and self._due[0][0] < clock_us:
+            found.append(heapq.heappop(self._due)[2])
+        return found
 
 
 class Emitter:

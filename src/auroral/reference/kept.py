@@ -1,0 +1,49 @@
+"""Tuples of one side of a join or resample, by the value they are ordered on."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+Item = TypeVar("Item")
+
+
+class Kept(Generic[Item]):
+    """Items by value: those near a value are found, those past are dropped, without a scan.
+
+    >>> kept = Kept()
+    >>> for value in (5, 1, 3):
+    ...     kept.add(value, f"tuple {value}")
+    >>> kept.between(lambda value: value >= 2, lambda value: value > 9)
+    ['tuple 5', 'tuple 3']
+    >>> kept.drop(lambda value: value < 3)
+    ['tuple 1']
+    """
+
+    def __init__(self) -> None:
+        self._items: list[tuple[Any, int, Item]] = []
+        self._added = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, value: Any, item: Item) -> None:
+        insort(self._items, (value, self._added, item))
+        self._added += 1
+
+    def between(self, reaches: Callable[[Any], bool], exceeds: Callable[[Any], bool]) -> list[Item]:
+        """Items from the first value that reaches up to the first that exceeds, as they came."""
+        first, last = self._first(reaches), self._first(exceeds)
+        return [item for _, _, item in sorted(self._items[first:last], key=lambda one: one[1])]
+
+    def drop(self, is_past: Callable[[Any], bool]) -> list[Item]:
+        """Take away the items whose values are past; greater values are past later."""
+        count = self._first(lambda value: not is_past(value))
+        dropped = [item for _, _, item in self._items[:count]]
+        del self._items[:count]
+        return dropped
+
+    def _first(self, holds: Callable[[Any], bool]) -> int:
+        """Where the first value lies for which something holds that holds of all greater ones."""
+        return bisect_left(self._items, True, key=lambda one: holds(one[0]))
