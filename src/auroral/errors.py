@@ -3,8 +3,34 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
+
+_PASSWORD = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*):[^\s/@]+@")
+_concealed: dict[str, str] = {}
+_SHORT = 4
+
+
+def conceal(value: str, name: str) -> None:
+    """Show a name in place of a value in all errors from now on."""
+    if value.strip():
+        _concealed[value] = name
+
+
+def masked(text: str) -> str:
+    """A text without the passwords of URLs and without concealed values.
+
+    >>> masked("cannot reach postgresql://me:secret@host/db")
+    'cannot reach postgresql://me:***@host/db'
+    """
+    for value in sorted(_concealed, key=len, reverse=True):
+        if value in text:
+            whole = re.escape(value)
+            if len(value) < _SHORT:  # a part of a word is hardly this value
+                whole = rf"(?<![A-Za-z0-9_]){whole}(?![A-Za-z0-9_])"
+            text = re.sub(whole, _concealed[value], text)
+    return _PASSWORD.sub(r"\1:***@", text) if "://" in text else text
 
 
 class AuroralError(Exception):
@@ -19,10 +45,10 @@ class AuroralError(Exception):
         self, code: str, message: str, *, where: str | None = None, hint: str | None = None
     ):
         self.code = code
-        self.message = message
-        self.where = where
-        self.hint = hint
-        super().__init__(code, message)
+        self.message = masked(message)
+        self.where = where and masked(where)
+        self.hint = hint and masked(hint)
+        super().__init__(code, self.message)
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""

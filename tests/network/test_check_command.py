@@ -15,6 +15,8 @@ from auroral.network.json_schema import network_schema
 
 from .documents import EVERY, SOLDIERS, written
 
+RUNNABLE = SOLDIERS.replace("sink: {format: kafka, topic: alerts}", "sink: {format: console}")
+
 
 def called(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     """The exit code of a command, in this process."""
@@ -28,15 +30,14 @@ def called(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 def test_a_valid_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert called(monkeypatch, "check", str(written(tmp_path, SOLDIERS))) == 0
+    assert called(monkeypatch, "check", str(written(tmp_path, RUNNABLE))) == 0
     shown = capsys.readouterr()
     lines = [" ".join(line.split()) for line in shown.out.splitlines()]
     assert "crowd.late sid int, time bigint, pos int" in lines
     assert "enough time bigint, cnt bigint" in lines
     assert "output alerts ← enough" in lines
     assert "query hot sid int, pos int" in lines
-    assert "note: alerts (kafka) is valid; this version does not run it yet" in shown.err
-    assert "Traceback" not in shown.err
+    assert shown.err == ""
 
 
 def test_the_version_is_told(
@@ -47,7 +48,7 @@ def test_the_version_is_told(
 
 
 def test_python_runs_the_package(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "auroral", "check", str(written(tmp_path, SOLDIERS))]
+    words = [sys.executable, "-m", "auroral", "check", str(written(tmp_path, RUNNABLE))]
     assert (
         "output alerts" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
     )
@@ -56,10 +57,11 @@ def test_python_runs_the_package(tmp_path: Path) -> None:
 def test_every_arc_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert called(monkeypatch, "check", str(written(tmp_path, EVERY))) == 0
-    shown = capsys.readouterr().out
-    assert "lanes.fast" in shown
-    assert "paid.right_late" in shown
+    assert called(monkeypatch, "check", str(written(tmp_path, EVERY))) == 2
+    shown = capsys.readouterr()
+    assert "lanes.fast" in shown.out
+    assert "paid.right_late" in shown.out
+    assert "STORE_NOT_SUPPORTED" in shown.err
 
 
 @pytest.mark.parametrize(
@@ -106,3 +108,79 @@ def test_as_a_process(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith(f"auroral: SYNTAX_ERROR: {path}:12, box enough, key where")
     assert "Traceback" not in done.stderr
+
+
+STREAM = "network: n\nstreams:\n  s:\n    schema: {a: int}\n    source: SOURCE\n"
+OUTPUT = "outputs:\n  o: {from: s, sink: SINK}\n"
+RATE = "{format: rate, rows_per_second: 1}"
+
+
+def network_of(source: str = RATE, sink: str = "{format: console}", more: str = "") -> str:
+    return (STREAM + OUTPUT + more).replace("SOURCE", source).replace("SINK", sink)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (
+            network_of(more='tables:\n  t: {schema: {a: int}, store: "postgresql://u:pw@h/d"}\n'),
+            "STORE_NOT_SUPPORTED",
+        ),
+        (network_of(sink="{format: kafka, topic: t}"), "UNKNOWN_FORMAT"),
+        (network_of(sink="{format: mqtt, topic: t}"), "UNKNOWN_FORMAT"),
+        (network_of(sink="{format: csv, path: 's3a://bucket/x.csv'}"), "NOT_LOCAL"),
+        (network_of(sink="{path: 'hdfs://bucket/x.csv'}"), "NOT_LOCAL"),
+        (network_of(sink="{path: 'file:///tmp/x.csv'}"), "NOT_LOCAL"),
+        (network_of(source="{path: 'http://host/x.csv'}"), "NOT_LOCAL"),
+        (network_of(source="{format: csv}"), "MISSING_OPTION"),
+        (network_of(source="{format: csv, path: x, exta: keep}"), "UNKNOWN_OPTION"),
+        (network_of(source="{format: csv, path: x, extra: keep}"), "BAD_OPTION"),
+        (network_of(source="{format: rate, rows_per_second: -1}"), "BAD_OPTION"),
+        (network_of(source="{path: x.txt}"), "UNKNOWN_FORMAT"),
+        (network_of(source="{path: '${NOWHERE}/x.csv'}"), "UNKNOWN_VARIABLE"),
+        (
+            network_of(
+                more="boxes:\n  r: {box: read, input: s, sql: 'SELECT a FROM t'}\n"
+                "tables:\n  t: {schema: {a: int}}\n"
+            ),
+            "BOX_NOT_EXECUTABLE",
+        ),
+    ],
+)
+def test_what_run_refuses_check_refuses(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    code: str,
+) -> None:
+    path = str(written(tmp_path, text))
+    assert called(monkeypatch, "check", path) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"auroral: {code}: ")
+    assert len(told.splitlines()) == 1
+    assert "pw" not in told
+    assert called(monkeypatch, "run", path) == 2
+    assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--state", "s3a://bucket/state"],
+        ["--output", "o=s3://bucket/x.csv"],
+        ["--output", "o=hdfs://host/x.parquet"],
+        ["--input", "s=https://host/x.csv"],
+        ["--dead-letters", "s3a://bucket/dead.jsonl"],
+    ],
+)
+def test_urls_are_refused_not_written_as_directories(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert called(monkeypatch, "run", str(written(tmp_path, network_of())), *options) == 2
+    assert "NOT_LOCAL" in capsys.readouterr().err
+    assert [path.suffix for path in tmp_path.iterdir()] == [".yaml"]

@@ -91,12 +91,15 @@ def boxes(draw: st.DrawFn, arc: str) -> dict[str, Any]:
     return {"box": "union", "inputs": [arc, arc]}
 
 
+sources = options.map(lambda spec: {**spec, "format": "delta"})
+
+
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
     taken = draw(st.lists(names, min_size=3, max_size=7, unique=True))
     stream, query, point, *named = taken
     progress = st.sampled_from([None, {"on": "t", "ordered": True}, {"on": "t", "delay": 2.5}])
-    declared = {"schema": draw(schemas()), "progress": draw(progress), "source": draw(options)}
+    declared = {"schema": draw(schemas()), "progress": draw(progress), "source": draw(sources)}
     document: dict[str, Any] = {"network": draw(names), "streams": {stream: declared}}
     document["boxes"] = {name: draw(boxes(stream)) for name in named}
     document["queries"] = {query: f"SELECT a, '{draw(numbers)}' AS b\nFROM {stream}"}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from auroral.continuous.expansion import endless
-from auroral.io.open import sinks_to_come
+from auroral.engine.wiring import require_executable
 from auroral.network.network import Network
 
 NetworkFile = Annotated[Path, typer.Argument(metavar="FILE", help="the network, YAML or JSON")]
@@ -20,7 +20,7 @@ Imports = Annotated[
 
 
 def check(file: NetworkFile, imports: Imports = False) -> None:
-    """Print every arc with its schema; exit 2 and the error if the network is invalid."""
+    """Print every arc with its schema; exit 2 and the error if `run` would refuse the network."""
     network = Network.load(file, imports=imports)
     checked = network.check()
     width = max((len(name) for name in checked.arcs), default=0)
@@ -32,6 +32,4 @@ def check(file: NetworkFile, imports: Imports = False) -> None:
         typer.echo(f"query {name}  {checked.queries[name]}")
     for note in (*network.unverified(), *endless(network)):
         typer.echo(f"note: {note}", err=True)
-    later = {name: box.kind for name, box in checked.not_executable().items()}
-    for name, kind in (later | sinks_to_come(network)).items():
-        typer.echo(f"note: {name} ({kind}) is valid; this version does not run it yet", err=True)
+    require_executable(network)

@@ -32,6 +32,7 @@ from auroral.engine.tables import require_tables
 from auroral.engine.works import build, first
 from auroral.errors import AuroralError, UsageError, require_name, too_late
 from auroral.io.open import as_sink
+from auroral.io.paths import require_local
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.source import Source
 from auroral.network.check import check
@@ -120,7 +121,9 @@ class Engine:
 
     def check(self) -> None:
         """Refuse what can be seen to fail without Spark; `start` begins with it."""
-        wiring.require_executable(self.network, self._sinks)
+        wiring.require_executable(self.network, self._sinks, self._tables)
+        if self._state is not None:
+            require_local(self._state, "state")
         require_own_files(self.network, self._sources, self._sinks, self._dead_path)
 
     def _read_declared_streams(self) -> None:

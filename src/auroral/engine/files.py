@@ -9,10 +9,13 @@ from typing import Any
 
 from auroral.errors import RunError, UsageError
 from auroral.io.files import SUFFIXES
+from auroral.io.open import is_native
+from auroral.io.paths import require_local
 from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.jsonl import JsonlSink
 from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
+from auroral.network.environment import sink_of, source_of
 from auroral.network.network import Network
 from auroral.network.queries import Family
 
@@ -28,6 +31,8 @@ def require_own_files(
 ) -> None:
     """Refuse to write what is read, and to write one file from two places."""
     read = list(_read(network, sources))
+    for owner, path in _written(network, sinks, dead_letters):
+        require_local(path, owner)
     written: dict[Path, str] = {}
     for owner, path in _written(network, sinks, dead_letters):
         found = path.resolve()
@@ -68,9 +73,10 @@ def _read(network: Network, sources: Iterable[Source]) -> Owned:
     for stream, path in bound.items():
         if path is not None:
             yield f"the source of {stream}", Path(path)
-    for stream, declared in network.streams.items():
-        if stream not in bound:
-            yield from _declared(network, f"the source of {stream}", declared.source)
+    for stream in network.streams:
+        spec = source_of(network, stream) if stream not in bound else None
+        if spec and is_native(spec):
+            yield from _declared(network, f"the source of {stream}", spec)
     for name, query in network.queries.items():
         if isinstance(query, Family) and isinstance(query.values, str):
             yield from _declared(network, f"the values of {name}", {"path": query.values})
@@ -81,9 +87,9 @@ def _written(network: Network, sinks: Mapping[str, Sink], dead_letters: Path | N
         path = getattr(sink, "path", None)
         if isinstance(path, str | Path):
             yield f"the sink of {output}", Path(path)
-    for output, declared in network.outputs.items():
+    for output in network.outputs:
         if output not in sinks:
-            yield from _declared(network, f"the sink of {output}", declared.sink)
+            yield from _declared(network, f"the sink of {output}", sink_of(network, output))
     if dead_letters is not None:
         yield "the file of dead letters", dead_letters
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from auroral.engine.rests import Rests
-from auroral.errors import StateError
+from auroral.errors import StateError, masked
 from auroral.io.sinks.sink import Sink
 from auroral.storage import Store
 
@@ -87,4 +87,4 @@ class Positions:
 def target_of(sink: Sink) -> str:
     """What a position in a sink is a position of."""
     path = getattr(sink, "path", None)
-    return type(sink).__name__ if path is None else os.path.abspath(path)
+    return type(sink).__name__ if path is None else masked(os.path.abspath(path))

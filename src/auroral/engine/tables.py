@@ -10,9 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from auroral.errors import RunError, UsageError, closest, known
+from auroral.errors import NetworkError, RunError, UsageError, closest, known
 from auroral.io.rows import RowReader
-from auroral.network.declarations import Table
+from auroral.network.declarations import Table, require_store
+from auroral.network.environment import store_of
 from auroral.network.network import Network
 from auroral.storage.segment import encode, write_file
 
@@ -40,19 +41,16 @@ def snapshot(network: Network, name: str, directory: Path, given: Mapping[str, A
 def _stored(network: Network, name: str, table: Table) -> list[dict[str, Any]]:
     """The rows in the table's store."""
     where = network.place("tables", name)
-    if table.store is None:
+    store = store_of(network, name)
+    if store is None:
         raise UsageError(
             "NO_STORE",
             f"the table {name} has no store, and its rows are not given",
             where=where,
             hint="add store: sqlite:///path, or pass Engine(tables={name: rows})",
         )
-    if not table.store.startswith(_SQLITE):
-        kind = table.store.partition(":")[0]
-        raise UsageError(
-            "STORE_NOT_SUPPORTED", f"this version reads tables from sqlite, not {kind}", where=where
-        )
-    path = (network.directory or Path()) / table.store.removeprefix(_SQLITE)
+    require_readable(network, name)
+    path = (network.directory or Path()) / store.removeprefix(_SQLITE)
     if not path.exists():
         raise UsageError("NO_STORE", f"there is no database {path}", where=where)
     names = table.schema_.names
@@ -63,6 +61,23 @@ def _stored(network: Network, name: str, table: Table) -> list[dict[str, Any]]:
     except sqlite3.Error as error:
         raise RunError("BAD_TABLE", f"{path}: {error}", where=f"table {name}") from None
     return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def require_readable(network: Network, name: str) -> None:
+    """Refuse a table in a store that this version does not read."""
+    store = store_of(network, name)
+    if store is not None and not store.startswith(_SQLITE):
+        try:
+            require_store(store)
+        except NetworkError as error:
+            raise network.locate(error, "tables", name) from None
+        kind = store.partition(":")[0]
+        raise UsageError(
+            "STORE_NOT_SUPPORTED",
+            f"this version reads tables from sqlite:///…, not from {kind}",
+            where=network.place("tables", name),
+            hint="pass its rows as Engine(tables={…}), or leave it out",
+        )
 
 
 def require_tables(given: Mapping[str, Any], network: Network) -> None:

@@ -13,13 +13,15 @@ from auroral.engine.queries import Queries
 from auroral.engine.readers import ALL, OUTPUT, consumer
 from auroral.engine.rests import REST
 from auroral.engine.stepper import PLANE
+from auroral.engine.tables import require_readable
 from auroral.engine.versions import EDDY, arcs_of
 from auroral.errors import UsageError
 from auroral.io.interleave import Interleaver
-from auroral.io.open import SOURCES, extra_of, open_sink, open_source, sinks_to_come
+from auroral.io.open import extra_of, is_native, open_sink, open_source, sinks_to_come
 from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
 from auroral.network.check import CheckedNetwork
+from auroral.network.environment import sink_of, source_of
 from auroral.network.network import Network
 from auroral.network.types import Schema
 from auroral.scheduling.superboxes import Superbox, superboxes
@@ -30,8 +32,16 @@ NEXT = "next@"
 """The name of boxes that are to come among the consumers of logs."""
 
 
-def require_executable(network: Network, bound: Iterable[str] = ()) -> None:
-    """Refuse what can be declared but not run yet, by name; `bound` outputs have other sinks."""
+def require_executable(
+    network: Network, bound: Iterable[str] = (), tables: Container[str] = ()
+) -> None:
+    """Refuse what can be declared but not run yet, by name.
+
+    `bound` outputs have other sinks, and the rows of `tables` are given.
+    """
+    for name in network.tables:
+        if name not in tables:
+            require_readable(network, name)
     for name, box in network.boxes.items():
         if not box.executable:
             raise not_executable(network.place("boxes", name), box)
@@ -176,7 +186,7 @@ def declared_sinks(
                 schema = checked.schema_of(arcs[name])
             if schema is None:  # the query was removed in an earlier run
                 continue
-            found[name] = open_sink(name, output.sink, schema, root=root)
+            found[name] = open_sink(name, sink_of(network, name) or {}, schema, root=root)
     return found
 
 
@@ -186,10 +196,11 @@ def declared_sources(network: Network, bound: Sequence[Source]) -> list[Source]:
     Formats of Spark's own are left to Structured Streaming.
     """
     taken = {source.stream for source in bound}
+    declared = {name: source_of(network, name) for name in network.streams if name not in taken}
     return [
-        declared_source(network, name, stream.source)
-        for name, stream in network.streams.items()
-        if stream.source and name not in taken and not is_sparks(stream.source)
+        declared_source(network, name, spec)
+        for name, spec in declared.items()
+        if spec and is_native(spec)
     ]
 
 
@@ -201,11 +212,6 @@ def interleaved(sources: Sequence[Source], position: Any | None) -> Interleaver 
     if position is not None:
         merged.seek(position)
     return merged
-
-
-def is_sparks(spec: Mapping[str, Any]) -> bool:
-    """Whether a source is to be read by one of Spark's connectors."""
-    return "format" in spec and spec["format"] not in SOURCES
 
 
 def declared_source(

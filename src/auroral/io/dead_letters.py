@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from auroral.errors import masked
 from auroral.io.chunk import DeadLetter
 from auroral.io.sinks.append import AppendFile
 
@@ -24,7 +25,8 @@ class DeadLetterFile:
 
     def append(self, letters: Iterable[DeadLetter]) -> Any:
         """Write the letters, and return the position after them."""
-        lines = (f"{json.dumps(asdict(letter), ensure_ascii=False)}\n" for letter in letters)
+        shown = (replace(letter, place=masked(letter.place)) for letter in letters)
+        lines = (f"{json.dumps(asdict(letter), ensure_ascii=False)}\n" for letter in shown)
         return self._file.append("".join(lines).encode(errors="backslashreplace"))
 
     def close(self) -> None:

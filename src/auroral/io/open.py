@@ -10,8 +10,9 @@ from typing import Any
 from auroral.errors import UsageError, closest
 from auroral.io.directory import DirectorySource
 from auroral.io.files import SUFFIXES, FileSource
-from auroral.io.fit import Extra
+from auroral.io.fit import Extra, given_by
 from auroral.io.iterable import IterableSource
+from auroral.io.paths import require_local
 from auroral.io.rate import RateSource
 from auroral.io.sinks.callback import CallbackSink
 from auroral.io.sinks.console import ConsoleSink
@@ -20,6 +21,7 @@ from auroral.io.sinks.jsonl import JsonlSink
 from auroral.io.sinks.parquet import ParquetSink
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.source import Source
+from auroral.network.environment import sink_of
 from auroral.network.network import Network
 from auroral.network.types import Schema
 
@@ -39,6 +41,7 @@ SINKS: dict[str, dict[str, bool]] = {
     "console": {},
     "callback": {"function": True},
 }
+_ALIASES = {"json": "jsonl", "ndjson": "jsonl"}
 SINKS_TO_COME = ("kafka",)
 """Formats that a network may name already, although nothing writes them yet."""
 Spec = str | os.PathLike[str] | Mapping[str, Any]
@@ -66,12 +69,7 @@ def open_source(
     options = dict(_by_path(spec, where) if isinstance(spec, (str, os.PathLike)) else spec)
     kind = _check(options, SOURCES, where)
     if kind == "rate":
-        _number(options, "rows_per_second", where)
-        rate = float(options.pop("rows_per_second"))
-        try:
-            return RateSource(stream, schema, rows_per_s=rate, **options, **live)
-        except UsageError as error:
-            raise error.at(where) from None
+        return _rate(stream, options, schema, where, **live)
     extra = options.get("extra", extra)
     reading: dict[str, Any] = {"progress_on": progress_on, "by": by, "extra": extra}
     if kind == "iterable":
@@ -81,6 +79,35 @@ def open_source(
         once = bool(options.get("once", plain))
         return DirectorySource(stream, path, schema, format=kind, once=once, **reading)
     return FileSource(stream, path, schema, format=kind, **reading)
+
+
+def _rate(
+    stream: str, options: dict[str, Any], schema: Schema, where: str, **live: Any
+) -> RateSource:
+    _number(options, "rows_per_second", where)
+    rate = float(options.pop("rows_per_second"))
+    try:
+        return RateSource(stream, schema, rows_per_s=rate, **options, **live)
+    except UsageError as error:
+        raise error.at(where) from None
+
+
+def check_source(spec: Mapping[str, Any], schema: Schema) -> None:
+    """Refuse a source of a network whose options there are not; other formats are Spark's."""
+    options = dict(spec)
+    if not is_native(options):
+        return
+    kind = _check(options, SOURCES, "source")
+    if kind == "rate":
+        _rate("", options, schema, "source")
+    else:
+        given_by(schema, extra_of(options))
+
+
+def is_native(spec: Mapping[str, Any]) -> bool:
+    """Whether Auroral reads a source itself, and not one of Spark's connectors."""
+    kind = spec.get("format")
+    return not isinstance(kind, str) or _ALIASES.get(kind, kind) in SOURCES
 
 
 def extra_of(source: Mapping[str, Any] | None) -> Extra:
@@ -118,7 +145,7 @@ def check_sink(spec: Mapping[str, Any]) -> None:
 
 def sinks_to_come(network: Network) -> dict[str, str]:
     """The outputs whose sinks can be declared but not run yet, and the formats."""
-    formats = {name: (output.sink or {}).get("format") for name, output in network.outputs.items()}
+    formats = {name: (sink_of(network, name) or {}).get("format") for name in network.outputs}
     return {name: str(format) for name, format in formats.items() if format in SINKS_TO_COME}
 
 
@@ -134,6 +161,7 @@ def as_sink(given: Sink | Callable[[Delivery], object]) -> Sink:
 
 def _by_path(path: str | os.PathLike[str], where: str) -> dict[str, Any]:
     """The spec of a bare path: its suffix tells the format, or that of the files in it."""
+    require_local(path, where)
     text = os.fspath(path)
     suffix = Path(text).suffix.lower()
     if suffix not in SUFFIXES and os.path.isdir(text):
@@ -154,7 +182,7 @@ def _check(options: dict[str, Any], formats: Mapping[str, dict[str, bool]], wher
     if "format" not in options and isinstance(options.get("path"), str):
         options.update(_by_path(options["path"], where))
     kind = options.pop("format", None)
-    kind = {"json": "jsonl", "ndjson": "jsonl"}.get(kind, kind) if isinstance(kind, str) else kind
+    kind = _ALIASES.get(kind, kind) if isinstance(kind, str) else kind
     if not isinstance(kind, str) or kind not in formats:
         raise UsageError(
             "UNKNOWN_FORMAT",
@@ -174,8 +202,11 @@ def _check(options: dict[str, Any], formats: Mapping[str, dict[str, bool]], wher
     for name, required in known.items():
         if required and name not in options:
             raise UsageError("MISSING_OPTION", f"{kind} needs the option {name}", where=where)
-    if "path" in options and not isinstance(options["path"], (str, os.PathLike)):
-        raise UsageError("BAD_OPTION", f"expected a path, found {options['path']!r}", where=where)
+    if "path" in options:
+        if not isinstance(options["path"], (str, os.PathLike)):
+            problem = f"expected a path, found {options['path']!r}"
+            raise UsageError("BAD_OPTION", problem, where=where)
+        require_local(options["path"], where)
     for name in ("rows", "seed"):
         if kind == "rate" and options.get(name) is not None:
             _number(options, name, where, whole=True)

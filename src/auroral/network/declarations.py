@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from auroral.errors import NetworkError
+from auroral.network.environment import has_variables
 from auroral.network.positions import Positions
 from auroral.network.types import Field as SchemaField
 from auroral.network.types import Schema
@@ -138,12 +139,8 @@ class Table(Declaration):
         _require_fields(self.schema_, "table")
         for name in self.key:
             _field(self.schema_, name, "key")
-        if self.store is not None and not self.store.startswith(STORES):
-            raise NetworkError(
-                "BAD_STORE",
-                f"expected sqlite:///… or postgresql://…, found {self.store!r}",
-                where="key store",
-            )
+        if self.store is not None and not has_variables(self.store):
+            require_store(self.store)
 
 
 class KeepRows(Declaration):
@@ -181,6 +178,16 @@ class EngineOptions(Declaration):
     order: Literal["enforce"] | None = None
     flush: Literal["eager", "slow", "lazy"] = "slow"
     routing: Literal["tickets", "random", "fixed", "optimal"] = "tickets"
+
+
+def require_store(store: str) -> None:
+    """Refuse the address of a store that cannot be one."""
+    if not store.startswith(STORES):
+        raise NetworkError(
+            "BAD_STORE",
+            f"expected sqlite:///… or postgresql://…, found {store!r}",
+            where="key store",
+        )
 
 
 def duration_us(text: str, key: str) -> int:

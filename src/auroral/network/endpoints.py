@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from auroral.errors import AuroralError, NetworkError, closest, known
 from auroral.network.declarations import Output
+from auroral.network.environment import sink_of, source_of
 from auroral.network.types import Schema
 
 if TYPE_CHECKING:
     from auroral.network.network import Network
 
 
+source_checker: Callable[[Mapping[str, Any], Schema], None] | None = None
+"""Refuses the source of a stream if it cannot be; set where formats are known."""
 sink_checker: Callable[[Mapping[str, Any]], None] | None = None
 """Refuses the sink of an output if it cannot be; set where formats are known."""
 
@@ -41,6 +45,11 @@ def check_endpoints(
     network: Network, arcs: Mapping[str, Schema], queries: Mapping[str, Schema]
 ) -> None:
     """Refuse endpoints of what does not exist."""
+    for name, stream in network.streams.items():
+        spec = source_of(network, name)
+        if spec and source_checker is not None:
+            with _at(network, "streams", name, "source"):
+                source_checker(spec, stream.schema_)
     for name in network.queries:
         require_reachable(network, name, network.place("queries", name))
     for name, output in network.outputs.items():
@@ -53,7 +62,7 @@ def check_endpoints(
             raise network.locate(error, "outputs", name, "from")
         if schema is not None:
             _check_value_graph(network, name, output, schema)
-        _check_sink(network, name, output)
+        _check_sink(network, name)
     for name, point in network.connection_points.items():
         if point.on not in arcs:
             error = unknown_arc(point.on, arcs)
@@ -74,13 +83,20 @@ def check_endpoints(
                 )
 
 
-def _check_sink(network: Network, name: str, output: Output) -> None:
-    if not output.sink or sink_checker is None:
-        return
+def _check_sink(network: Network, name: str) -> None:
+    spec = sink_of(network, name)
+    if spec and sink_checker is not None:
+        with _at(network, "outputs", name, "sink"):
+            sink_checker(spec)
+
+
+@contextmanager
+def _at(network: Network, *path: str) -> Iterator[None]:
+    """Say where in the network file a source or a sink stands that is refused."""
     try:
-        sink_checker(output.sink)
+        yield
     except AuroralError as error:
-        place = network.place("outputs", name, "sink")
+        place = network.place(*path)
         raise NetworkError(error.code, error.message, where=place, hint=error.hint) from None
 
 
