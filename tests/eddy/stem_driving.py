@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from auroral.continuous.template import JoinShape
 from auroral.eddy.lineage import Lineage
+from auroral.eddy.routes.probing import Orders
 from auroral.eddy.stems.step import Arrived, JoinGroup, step_stems
 from auroral.kernels.kernel import Appended, Context
 from auroral.progress.lowwater import LowWater
@@ -42,7 +43,7 @@ def run(
     encodings: Sequence[str] = ("lists",),
     parquet: bool = False,
     cached_as: Any = None,
-    orders: Mapping[tuple[str, int], Sequence[int]] | None = None,
+    orders: Orders | None = None,
     dropped: bool = False,
 ) -> Ran:
     """Run moments 0 … cuts[-1] − 1 in steps that end before each of `cuts`."""

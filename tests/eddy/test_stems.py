@@ -174,10 +174,17 @@ def test_the_order_of_probes_changes_nothing(data: st.DataObject) -> None:
     expected = run(queries, rows, types, cuts).results
     places = range(len(shape.arcs))
     orders = {
-        (group_name(shape), place): data.draw(st.permutations([p for p in places if p != place]))
+        (group_name(shape), place): [
+            tuple(data.draw(st.permutations([p for p in places if p != place])))
+            for _ in range(data.draw(st.integers(0, 3)))
+        ]
         for place in places
     }
-    assert run(queries, rows, types, cuts, orders=orders).results == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probe, "CHUNK", data.draw(st.integers(1, 3)))
+        patch.setattr(probe, "_AT_ONCE", data.draw(st.sampled_from([2, 100])))
+        patch.setattr(probe, "_TOO_MANY", data.draw(st.sampled_from([0, 1000])))
+        assert run(queries, rows, types, cuts, orders=orders).results == expected
 
 
 def test_state_is_appended_to_and_written_anew_when_half_of_it_is_dead() -> None:

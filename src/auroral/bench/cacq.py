@@ -14,6 +14,7 @@ from auroral.bench import (
     cacq_alerts,
     cacq_changes,
     cacq_hundred,
+    cacq_joins,
     cacq_niagara,
     cacq_pauses,
     cacq_random,
@@ -33,6 +34,7 @@ EXPERIMENTS: Experiments = {
     "pauses": cacq_pauses.pauses,
     "table3": cacq_routing.table_3,
     "table4": cacq_routing.table_4,
+    "joins": cacq_joins.joins,
     "niagara": cacq_niagara.niagara,
     "udf": cacq_niagara.functions,
 }

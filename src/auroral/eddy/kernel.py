@@ -25,7 +25,7 @@ from auroral.eddy.panes.step import AggregateGroup
 from auroral.eddy.panes.step import step as step_panes
 from auroral.eddy.parts import Snapshot, load_parts
 from auroral.eddy.report import Report
-from auroral.eddy.routes.routing import Visit
+from auroral.eddy.routes.probing import Orders
 from auroral.eddy.stems.lineages import aligned, encoding
 from auroral.eddy.stems.step import Arrived, step_stems
 from auroral.eddy.vectors.evaluation import Columns
@@ -45,6 +45,8 @@ class Turn:
     version: Version
     orders: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
     """By arc, for each chunk of its tuples, the order of the filters."""
+    probes: Orders = field(default_factory=dict)
+    """For each join, in which order its new tuples probe the SteMs."""
     numbers: Mapping[str, int] = field(default_factory=dict)
     """How many tuples of an arc came before this step."""
     marks: Mapping[tuple[str, str], LowWater] = field(default_factory=dict)
@@ -241,6 +243,8 @@ class _Step:
             self._turn.marks,
             self._context,
             lambda group, joined, lineage: self._decide(group.name, joined, lineage),
+            orders=self._turn.probes,
+            first_chunk=self._turn.bucket,
             cached_as=(self._turn.home, self._turn.bucket),
         )
         for group in self._version.joins:
@@ -254,8 +258,9 @@ class _Step:
             for reason, tuples in reasons.items():
                 self._emitted.late[reason] = self._emitted.late.get(reason, 0) + tuples
         self._report.held |= {f"stem {arc}": held for arc, held in made.held.items()}
-        for arc, probed in made.probes.items():
-            self._report.probes[arc] = Visit(probed.probed, probed.matches, probed.seconds)
+        arcs = {group.name: group.shape.arcs for group in self._version.joins}
+        for prober, probes in made.probes.items():
+            self._report.probe(arcs[prober[0]], prober, probes)
 
     def _decide(self, group: str, made: pa.Table, lineage: Lineage) -> Lineage:
         """Who is satisfied by joined tuples or aggregates: windows of joins, HAVING."""

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from auroral.eddy.filters.tally import Counts
-from auroral.eddy.routes.routing import Visit
+from auroral.eddy.routes.probing import Prober, Probes
+from auroral.eddy.routes.routing import Visit, added
 
 _DENSE = 16
 """Up to so many ids for each that is counted, sums are by place; sorting takes longer."""
@@ -33,6 +34,9 @@ class Report:
     routes: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
     """By arc the order of operators that cost least, and of how many tuples."""
     probes: dict[str, Visit] = field(default_factory=dict)
+    """By arc, what its SteM was asked."""
+    joins: dict[Prober, Probes] = field(default_factory=dict)
+    """The same of joins of three and more sources, by who asked, and in which orders."""
     held: dict[str, int] = field(default_factory=dict)
 
     def count(self, counts: Counts) -> None:
@@ -61,6 +65,13 @@ class Report:
         """An order turned out best; whoever had more tuples to try it on knows better."""
         self.routes[arc] = max(self.routes.get(arc, (0, [])), (tuples, list(order)))
 
+    def probe(self, arcs: Sequence[str], prober: Prober, probes: Probes) -> None:
+        """New tuples of a source have probed SteMs; `arcs` are those of the join."""
+        for place, visit in probes.stems.items():
+            self.probes[arcs[place]] = added(self.probes.get(arcs[place]), visit)
+        if len(arcs) > 2:
+            self.joins.setdefault(prober, Probes()).add(probes)
+
     def document(self) -> dict[str, Any]:
         """As JSON can hold it."""
         return {
@@ -79,6 +90,14 @@ class Report:
             },
             "routes": self.routes,
             "probes": {n: [v.routed, v.returned, v.seconds] for n, v in self.probes.items()},
+            "joins": [
+                [
+                    *prober,
+                    [[n, v.routed, v.returned, v.seconds] for n, v in probes.stems.items()],
+                    [[list(order), tuples] for order, tuples in probes.orders.items()],
+                ]
+                for prober, probes in self.joins.items()
+            ],
             "held": self.held,
         }
 
@@ -102,6 +121,12 @@ class Report:
             self.route(arc, tuples, order)
         for name, visit in document["probes"].items():
             self.probes[name] = added(self.probes.get(name), Visit(*visit))
+        for group, place, stems, orders in document["joins"]:
+            told = Probes(
+                {at: Visit(*visit) for at, *visit in stems},
+                {tuple(order): tuples for order, tuples in orders},
+            )
+            self.joins.setdefault((group, place), Probes()).add(told)
         for name, held in document["held"].items():
             self.held[name] = self.held.get(name, 0) + held
 
@@ -140,15 +165,6 @@ def unpacked(ids: bytes, numbers: bytes) -> Counts:
     queries = np.frombuffer(ids, "<i4").astype(np.int32, copy=False)
     width = len(numbers) // max(len(queries), 1) or 1
     return queries, np.frombuffer(numbers, f"<u{width}").astype(np.int64)
-
-
-def added(one: Visit | None, other: Visit) -> Visit:
-    """Two visits of one operator as one."""
-    if one is None:
-        return other
-    return Visit(
-        one.routed + other.routed, one.returned + other.returned, one.seconds + other.seconds
-    )
 
 
 def _text(data: bytes) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 from auroral.eddy.filters.index import CHUNK
 from auroral.eddy.kernel import EddyKernel, Turn
-from auroral.eddy.report import Report, added
-from auroral.eddy.routes.routing import Router, Visit
+from auroral.eddy.report import Report
+from auroral.eddy.routes.probing import JoinRouter
+from auroral.eddy.routes.routing import Router, Visit, added
 from auroral.eddy.version import Version
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.queries import Queries
@@ -47,6 +48,7 @@ class EddyBox(StatefulBox):
         self._tally = queries.tally
         self._policy = policy
         self._routers: dict[str, Router] = {}
+        self._join_router = JoinRouter(policy)
         self._steps = 0
         self._report = Report()
         self._seen = {arc: store.manifest.progress().get(seen_key(arc), 0) for arc in self.arcs}
@@ -97,15 +99,18 @@ class EddyBox(StatefulBox):
             files.get(arc) and not self._versions.knows(arc, snapshot.operators)
             for arc, snapshot in version.filters.items()
         )
+        rows = {arc: sum(file.rows for file in own) for arc, own in files.items()}
         orders, costs = {}, {}
         for name, snapshot in version.filters.items():
             router = self._router(name)
             router.have(snapshot.operators)
-            rows = sum(file.rows for file in files.get(name, ()))
-            orders[name] = router.orders(max(1, -(-rows // CHUNK)))
+            chunks = -(-rows.get(name, 0) // CHUNK)
+            orders[name] = router.orders(max(1, chunks))
             asked = router.asks(sampled)
             if asked is not None:
                 costs[name] = asked
+        joins = {group.name: group.shape.arcs for group in version.joins}
+        probes = self._join_router.orders(joins, rows)
         since, until = train.first - 1, train.last
         marks = {
             key: least(mark).since(since).until(until)
@@ -113,7 +118,7 @@ class EddyBox(StatefulBox):
             if not version.stateless
         }
         home = str(self._store.directory)
-        return Turn(version, orders, dict(self._seen), marks, home, sampled, costs)
+        return Turn(version, orders, probes, dict(self._seen), marks, home, sampled, costs)
 
     def _router(self, name: str) -> Router:
         if name not in self._routers:
@@ -193,6 +198,7 @@ class EddyBox(StatefulBox):
         for arc, visit in self._report.probes.items():
             stem = f"stem {arc}"
             self._probes[stem] = added(self._probes.get(stem), visit)
+        self._join_router.learn(self._report.joins)
         if self._report.samples:
             self._versions.learn(self.name, self._report.samples)
 
@@ -211,6 +217,7 @@ class EddyBox(StatefulBox):
             },
             "held": {name: sum(by.values()) for name, by in list(self.held_by.items())},
             "probes": {name: _probed(visit) for name, visit in list(self._probes.items())},
+            "joins": self._join_router.statistics(),
         }
 
 

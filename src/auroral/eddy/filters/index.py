@@ -24,7 +24,7 @@ from auroral.eddy.filters.portion import Portion, Reader
 from auroral.eddy.filters.selections import Disjunction, Selection, Statistics, disjunctions, merged
 from auroral.eddy.filters.tally import Counts, Errors, Tally, add_visits
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.routes.routing import Operator, Visit
+from auroral.eddy.routes.routing import CHUNK, Operator, Visit
 from auroral.eddy.vectors.evaluation import Columns
 
 __all__ = [
@@ -39,8 +39,6 @@ __all__ = [
     "sampled",
 ]
 
-CHUNK = 16_384
-"""So many tuples take the same way."""
 _SAMPLE = 500
 
 

@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from random import Random
+from typing import TypeVar
+
+EXPLORED = 0.005
+"""The part of the chunks in which any operator may be first, whatever its tickets."""
+
+Name = TypeVar("Name", bound=Hashable)
 
 
-def capped(weights: Mapping[str, float], caps: Mapping[str, float]) -> dict[str, float]:
+def drawn(
+    weights: Mapping[Name, float], speeds: Mapping[Name, float], draws: int, random: Random
+) -> list[tuple[Name, ...]]:
+    """Draw orders: evenly who is first, each up to its speed; then the others by weight."""
+    return [
+        (name, *ranked({o: w for o, w in weights.items() if o != name}, random))
+        for name in winners(first_chances(weights, speeds), draws, random)
+    ]
+
+
+def first_chances(weights: Mapping[Name, float], speeds: Mapping[Name, float]) -> dict[Name, float]:
+    """With which chance each is first: by weight, none above its speed, and everyone a little."""
+    fair = sum(speeds.values())
+    return {
+        name: (1 - EXPLORED) * chance + EXPLORED * speeds[name] / fair
+        for name, chance in capped(weights, speeds).items()
+    }
+
+
+def capped(weights: Mapping[Name, float], caps: Mapping[Name, float]) -> dict[Name, float]:
     """Chances in proportion to the weights, none above its cap; what is cut off goes to the rest.
 
     If the caps leave no other way, chances exceed them in proportion.
@@ -14,7 +39,7 @@ def capped(weights: Mapping[str, float], caps: Mapping[str, float]) -> dict[str,
     >>> capped({"a": 8, "b": 1, "c": 1}, {"a": 0.5, "b": 1, "c": 1})
     {'a': 0.5, 'b': 0.25, 'c': 0.25}
     """
-    chances: dict[str, float] = {}
+    chances: dict[Name, float] = {}
     free = dict(weights)
     left = 1.0
     while free:
@@ -31,7 +56,7 @@ def capped(weights: Mapping[str, float], caps: Mapping[str, float]) -> dict[str,
     return {name: chances[name] / whole for name in weights}
 
 
-def winners(chances: Mapping[str, float], draws: int, random: Random) -> list[str]:
+def winners(chances: Mapping[Name, float], draws: int, random: Random) -> list[Name]:
     """Draw with the given chances, evenly: in n draws each wins n × its chance, up to one.
 
     Draws are systematic (one random start, then equal steps) and shuffled. A train has few
@@ -40,7 +65,7 @@ def winners(chances: Mapping[str, float], draws: int, random: Random) -> list[st
     names = list(chances)
     random.shuffle(names)
     start = random.random()
-    won: list[str] = []
+    won: list[Name] = []
     passed = 0.0
     for name in names:
         passed += chances[name] * draws
@@ -51,7 +76,7 @@ def winners(chances: Mapping[str, float], draws: int, random: Random) -> list[st
     return won
 
 
-def ranked(weights: Mapping[str, float], random: Random) -> tuple[str, ...]:
+def ranked(weights: Mapping[Name, float], random: Random) -> tuple[Name, ...]:
     """Draw all, one after the other without replacement, with chances by weight.
 
     Times until the first event of processes with these rates come in such an order.

@@ -12,13 +12,13 @@ from random import Random
 from typing import Any, TypeVar
 
 from auroral.eddy.routes.backpressure import speeds
-from auroral.eddy.routes.lottery import capped, ranked, winners
+from auroral.eddy.routes.lottery import drawn
 from auroral.eddy.routes.tickets import Account, Tally, kept
 from auroral.errors import UsageError, closest, known
 
 POLICIES = ("tickets", "random", "fixed", "optimal")
-EXPLORED = 0.005
-"""The part of the chunks in which any operator may be first, whatever its tickets."""
+CHUNK = 16_384
+"""How many tuples go the same way."""
 
 Query = TypeVar("Query", bound=Hashable)
 
@@ -47,6 +47,15 @@ class Visit:
     """Tuples sent to it: some query they may still satisfy has a predicate here."""
     returned: int
     seconds: float
+
+
+def added(one: Visit | None, other: Visit) -> Visit:
+    """Two visits of one operator as one."""
+    if one is None:
+        return other
+    return Visit(
+        one.routed + other.routed, one.returned + other.returned, one.seconds + other.seconds
+    )
 
 
 def returning(
@@ -159,16 +168,7 @@ class Router:
         """Draw for each chunk who is first, evenly and up to its speed; then the others."""
         speed = speeds({name: account.recent for name, account in self._accounts.items()})
         weights = {name: account.weight(speed[name]) for name, account in self._accounts.items()}
-        drawn = capped(weights, speed)
-        fair = sum(speed.values())
-        first = {
-            name: (1 - EXPLORED) * chance + EXPLORED * speed[name] / fair
-            for name, chance in drawn.items()
-        }
-        return [
-            (name, *ranked({o: w for o, w in weights.items() if o != name}, self._random))
-            for name in winners(first, chunks, self._random)
-        ]
+        return drawn(weights, speed, chunks, self._random)
 
     def learn(self, tuples: int, visits: Mapping[str, Visit]) -> None:
         """Take note of a train of `tuples`: what each operator did. Unknown ones have gone."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from auroral.continuous.template import JoinShape
 from auroral.eddy.lineage import Lineage
+from auroral.eddy.routes.probing import Prober, Probes
 from auroral.kernels.grouping import Ids
 from auroral.kernels.kernel import Appended
 
@@ -36,6 +37,17 @@ class JoinGroup:
         return tuple(
             self.name if arcs.count(arc) == 1 else f"{self.name}/{n}" for n, arc in enumerate(arcs)
         )
+
+    def reachable(self, bound: Collection[int], left: Sequence[int]) -> list[int]:
+        """Which of the sources left an equality leads to; all of them if it leads to none.
+
+        Others would be combined with every tuple in the window.
+        """
+        ends = [
+            (i, j) for one, _, other, _ in self.shape.equal for i, j in ((one, other), (other, one))
+        ]
+        reached = {j for i, j in ends if i in bound}
+        return [place for place in left if place in reached] or list(left)
 
     def keys(self, place: int) -> tuple[str, ...]:
         """The fields of a source that equalities compare."""
@@ -65,15 +77,6 @@ class Arrived:
 
 
 @dataclass
-class Probed:
-    """What was asked of a SteM: tuples sent to it, tuples that came back, and how long it took."""
-
-    probed: int = 0
-    matches: int = 0
-    seconds: float = 0.0
-
-
-@dataclass
 class StemStep:
     """What a step made."""
 
@@ -85,5 +88,5 @@ class StemStep:
     """By arc and reason, tuples that some query would have taken but for their place in order."""
     held: dict[str, int] = field(default_factory=dict)
     """By arc, stored tuples that a join still needs."""
-    probes: dict[str, Probed] = field(default_factory=dict)
-    """By arc."""
+    probes: dict[Prober, Probes] = field(default_factory=dict)
+    """By group and source of the new tuples, what these did."""

@@ -1,21 +1,25 @@
 """Probing: new tuples meet the SteMs of the other sources, one after the other.
 
 A result is found by the last of its parts to arrive. Tuples arrive by moment; those of one moment
-by place in FROM, then by `_sub`. What no query wants any more is dropped after every probe.
+by place in FROM, then by `_sub`. What no query wants any more is dropped after every probe. The
+router says in which order to probe; the order changes how many tuples are looked at, not what is
+found.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.stems.group import Arrived, JoinGroup, Probed
+from auroral.eddy.routes.probing import Order, Orders, Prober, Probes
+from auroral.eddy.routes.routing import CHUNK, Visit, added
+from auroral.eddy.stems.group import Arrived, JoinGroup
 from auroral.eddy.stems.index import Index, form_of, keyed
 from auroral.eddy.stems.lineages import encoding, stacked
 from auroral.eddy.stems.state import Segment, Stem
@@ -27,6 +31,8 @@ from auroral.progress.lowwater import Values
 _AT_ONCE = 1 << 21
 """How many candidates are looked at together."""
 _SAMPLE = 256
+_TOO_MANY = 1_000
+"""A SteM with so many partners of each tuple is not probed before a sample was asked."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +68,9 @@ class Join:
         group: JoinGroup,
         stems: Mapping[str, Stem],
         arrived: Mapping[str, Arrived],
-        probes: dict[str, Probed],
-        orders: Mapping[tuple[str, int], Sequence[int]] | None = None,
+        probes: dict[Prober, Probes],
+        orders: Orders | None = None,
+        first_chunk: int = 0,
     ):
         self.group = group
         self.stems = [stems[arc] for arc in group.shape.arcs]
@@ -71,14 +78,15 @@ class Join:
         self._arrived = [arrived.get(arc) for arc in group.shape.arcs]
         self._probes = probes
         self._orders = orders or {}
+        self._first_chunk = first_chunk
         self._reach = self._reached()
 
     def results(self) -> list[Partial]:
         """All that is completed by tuples of this step, apart by source of the last tuple."""
         if not all(self._reach):
             return []
-        found = [self._completed(place) for place in range(len(self.stems))]
-        return [partial for partial in found if partial is not None and len(partial)]
+        found = [made for place in range(len(self.stems)) for made in self._completed(place)]
+        return [partial for partial in found if len(partial)]
 
     def arrived_at(self, place: int, partial: Partial) -> Ids:
         """How many tuples of a source's arc had arrived when the prober did."""
@@ -117,35 +125,72 @@ class Join:
             reach.append(own)
         return reach
 
-    def _completed(self, place: int) -> Partial | None:
-        """Results whose last tuple is of that source."""
+    def _completed(self, place: int) -> Iterator[Partial]:
+        """Results whose last tuple is of that source, apart by the order of probes."""
         own = self._reach[place][-1]
         if not own.new:
-            return None
-        rows = np.flatnonzero(own.alive)
-        partial = Partial(place, {place: rows + own.base}, own.lineage.take(rows))
-        order = list(self._orders.get((self.group.name, place), ()))
-        left = [n for n in range(len(self.stems)) if n != place]
-        while left and len(partial):
-            chosen = order.pop(0) if order else self._next(partial, left)
+            return
+        alive = np.flatnonzero(own.alive)
+        for order, rows in self._routed(place, alive):
+            partial = Partial(place, {place: rows + own.base}, own.lineage.take(rows))
+            yield self._sent(partial, order)
+
+    def _routed(self, place: int, rows: Ids) -> Iterator[tuple[Order, Ids]]:
+        """New tuples by the order that the router has chosen for their chunk."""
+        orders = list(self._orders.get((self.group.name, place), ())) or [()]
+        if len(orders) == 1:
+            yield orders[0], rows
+            return
+        chunk = (self._first_chunk + np.arange(len(rows)) // CHUNK) % len(orders)
+        for order in dict.fromkeys(orders):
+            chosen = [n for n, own in enumerate(orders) if own == order]
+            some = rows[np.isin(chunk, chosen)]
+            if len(some):
+                yield order, some
+
+    def _sent(self, partial: Partial, preferred: Order) -> Partial:
+        """Let tuples probe the SteMs of all other sources."""
+        tuples, went = len(partial), []
+        left = [place for place in range(len(self.stems)) if place != partial.prober]
+        while left:
+            chosen = self._chosen(partial, left, preferred)
             left.remove(chosen)
-            partial = self._probe(partial, chosen)
-        return partial if not left else None
+            went.append(chosen)
+            if len(partial):
+                partial = self._probe(partial, chosen)
+            else:
+                partial = replace(partial, rows={**partial.rows, chosen: np.zeros(0, np.int64)})
+        orders = self._told(partial.prober).orders
+        orders[tuple(went)] = orders.get(tuple(went), 0) + tuples
+        return partial
 
-    def _next(self, partial: Partial, left: Sequence[int]) -> int:
-        """The source with the fewest partners, going by some of the tuples."""
-        if len(left) == 1:
-            return left[0]
+    def _told(self, prober: int) -> Probes:
+        return self._probes.setdefault((self.group.name, prober), Probes())
+
+    def _chosen(self, partial: Partial, left: Sequence[int], preferred: Order) -> int:
+        """The next SteM: the first preferred one that can be, or the one that a sample chooses."""
+        legal = self.group.reachable(partial.rows, left) if preferred else left
+        if len(legal) == 1 or not len(partial):
+            return legal[0]
+        some, every = self._sample(partial)
+        for place in preferred:
+            if place in legal:
+                expected = every * self._expected(some, place)
+                if expected <= max(_AT_ONCE, _TOO_MANY * len(partial)):
+                    return place
+                break
+        return min(left, key=lambda place: (self._expected(some, place), place))
+
+    def _sample(self, partial: Partial) -> tuple[Partial, int]:
+        """Some of the tuples, without lineage, and for how many each of them stands."""
         step = -(-len(partial) // _SAMPLE)
-        some = Partial(
-            partial.prober, {p: rows[::step] for p, rows in partial.rows.items()}, Lineage.none(0)
-        )
+        rows = {place: own[::step] for place, own in partial.rows.items()}
+        return Partial(partial.prober, rows, Lineage.none(0)), step
 
-        def expected(place: int) -> float:
-            found = ((reach, self._lookup(some, place, reach)) for reach in self._reach[place])
-            return sum(reach.share * float((end - begin).sum()) for reach, (_, begin, end) in found)
-
-        return min(left, key=lambda place: (expected(place), place))
+    def _expected(self, some: Partial, place: int) -> float:
+        """About how many partners tuples have in a SteM."""
+        found = ((reach, self._lookup(some, place, reach)) for reach in self._reach[place])
+        return sum(reach.share * float((end - begin).sum()) for reach, (_, begin, end) in found)
 
     def _probe(self, partial: Partial, place: int) -> Partial:
         """Bind one more source."""
@@ -157,10 +202,9 @@ class Join:
         rows = {bound: own[at] for bound, own in partial.rows.items()}
         rows[place] = np.concatenate([np.zeros(0, np.int64), *(own for _, own, _ in found)])
         made = Partial(partial.prober, rows, stacked([lineage for _, _, lineage in found]))
-        probed = self._probes.setdefault(self.group.shape.arcs[place], Probed())
-        probed.probed += len(partial)
-        probed.matches += len(made)
-        probed.seconds += time.perf_counter() - started
+        stems = self._told(partial.prober).stems
+        visit = Visit(len(partial), len(made), time.perf_counter() - started)
+        stems[place] = added(stems.get(place), visit)
         return made
 
     def _matches(

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.stems.group import Arrived, JoinGroup, Probed, StemStep
+from auroral.eddy.routes.probing import Orders
+from auroral.eddy.stems.group import Arrived, JoinGroup, StemStep
 from auroral.eddy.stems.lineages import masked
 from auroral.eddy.stems.probe import Join, has_floats
 from auroral.eddy.stems.results import hidden_columns, joined_tuples
@@ -26,14 +27,12 @@ from auroral.kernels.steps import Mark, least_at, passed
 from auroral.kernels.units import Mask, roomy
 from auroral.progress.lowwater import END, LowWater
 
-__all__ = ["Arrived", "JoinGroup", "Probed", "StemStep", "state_name", "step_stems"]
+__all__ = ["Arrived", "JoinGroup", "StemStep", "state_name", "step_stems"]
 
 Decide = Callable[[JoinGroup, pa.Table, Lineage], Lineage]
 """Given joined tuples and who may be satisfied by all of their parts: who is by the whole."""
 Marks = Mapping[tuple[str, str], Mark]
 """The mark of an arc's attribute."""
-Orders = Mapping[tuple[str, int], Sequence[int]]
-"""By group and source of the new tuples, the order in which to probe the others."""
 
 
 def state_name(arc: str) -> str:
@@ -50,14 +49,18 @@ def step_stems(
     decide: Decide,
     *,
     orders: Orders | None = None,
+    first_chunk: int = 0,
     cached_as: Hashable | None = None,
 ) -> StemStep:
     """Join what has arrived in a step with what is stored and with itself.
 
-    `arrived` has all arcs of row windows, without tuples if there are none. State that
-    `cached_as` names stays indexed in this process from step to step.
+    `arrived` has all arcs of row windows, without tuples if there are none. `orders` are those of
+    probes, used in turn from number `first_chunk` on. State that `cached_as` names stays indexed
+    in this process from step to step.
     """
-    return _Step(groups, arrived, state, marks, context, cached_as).run(decide, orders)
+    return _Step(groups, arrived, state, marks, context, cached_as).run(
+        decide, orders or {}, first_chunk
+    )
 
 
 class _Step:
@@ -92,13 +95,15 @@ class _Step:
             for arc in uses
         }
 
-    def run(self, decide: Decide, orders: Orders | None) -> StemStep:
+    def run(self, decide: Decide, orders: Orders, first_chunk: int) -> StemStep:
         for arc, reasons in self._late.items():
             counts = {why: int(mask.sum()) for why, mask in reasons.items() if mask.any()}
             if counts:
                 self._made.late[arc] = counts
         for group in self._groups:
-            self._join(group, decide, orders)
+            made = self._made.probes
+            join = Join(group, self._stems, self._arrived, made, orders, first_chunk)
+            self._join(join, decide)
         for arc in self._uses:
             self._store(arc)
         for name, table in self._state.items():
@@ -145,8 +150,8 @@ class _Step:
                 reasons[why] = reasons[why] | late if why in reasons else late
         return judged.counts
 
-    def _join(self, group: JoinGroup, decide: Decide, orders: Orders | None) -> None:
-        join = Join(group, self._stems, self._arrived, self._made.probes, orders)
+    def _join(self, join: Join, decide: Decide) -> None:
+        group = join.group
         partials = join.results()
         if not partials:
             return
