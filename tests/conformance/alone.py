@@ -86,3 +86,13 @@ class Model:
             for a in chunks
             for name in a.names
         }
+
+    def errors(self) -> dict[str, int]:
+        """On how many tuples the Python functions of each query failed so far."""
+        return {
+            name: a.reference.errors[name]
+            for chunks in self.alone.values()
+            for a in chunks
+            for name in a.names
+            if name in a.reference.errors
+        }

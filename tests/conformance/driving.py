@@ -179,6 +179,9 @@ class Drive:
         found = {name: n for name, n in matches.items() if name in shared}
         assert matches == found, "matches of what is no more"
         assert found == {name: len(expected[name]) for name in shared}, "matches"
+        errors = {r["query"]: r["errors"] for r in engine.matches().to_pylist()}
+        for name, failed in self._model.errors().items():
+            assert errors[name] == failed, f"errors of {name}"
         for name, chunks in self._model.alone.items():
             if chunks[0].query.results == "count":
                 continue

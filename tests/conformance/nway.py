@@ -1,7 +1,7 @@
 """Joins of up to four sources over streams and what boxes make of them, by brute force.
 
-The reference interpreter joins two at most. Here every tuple in turn meets all combinations of
-what came before it on the other sources.
+Every tuple in turn meets all combinations of what came before it on the other sources. The
+reference interpreter must say the same, where a query sees all of what boxes have remembered.
 """
 
 from __future__ import annotations
@@ -178,20 +178,33 @@ class Brute:
 
 @dataclass
 class NWayModel(Model):
-    """Joins by brute force, every other query alone in a network of its own."""
+    """Joins by brute force and on the reference, every other query on the reference alone."""
 
     asked: Mapping[str, NWay] = field(default_factory=dict)
     """By SQL."""
+    compared: int = 0
+    """How often both agreed."""
 
     def __post_init__(self) -> None:
         self._watched = Watched(self.scenario)
+        self._brute: dict[str, Alone] = {}
 
     def add(self, name: str, given: Any) -> None:
-        if isinstance(given, Query) and given.sql in self.asked:
-            brute: Any = Brute(self.asked[given.sql], self._watched, len(self._watched.seen))
-            self.alone.setdefault(name, []).append(Alone(given, brute, [name], 0))
-        else:
+        asked = self.asked.get(given.sql) if isinstance(given, Query) else None
+        if asked is None:
             super().add(name, given)
+            return
+        brute: Any = Brute(asked, self._watched, len(self._watched.seen))
+        alone = Alone(given, brute, [name], 0)
+        if set(asked.arcs).isdisjoint(REMEMBERING):
+            super().add(name, given)
+            self._brute[name] = alone
+        else:  # such boxes have seen more than the query has
+            self.alone.setdefault(name, []).append(alone)
+
+    def remove(self, name: str) -> None:
+        super().remove(name)
+        self._brute.pop(name, None)
 
     def feed(self, stream: str, row: Row) -> None:
         self._watched.push(stream, row)
@@ -200,6 +213,17 @@ class NWayModel(Model):
     def end(self) -> None:
         self._watched.end()
         super().end()
+
+    def queries(self) -> dict[str, list[tuple[int, Row]]]:
+        found = super().queries()
+        for name, alone in self._brute.items():
+            brute = [tuple.row for tuple in alone.reference.tuples(name)]
+            assert repr([row for _, row in found[name]]) == repr(brute), alone.query.sql
+            self.compared += 1
+        return found
+
+    def errors(self) -> dict[str, int]:
+        return {}
 
 
 class NWayMaker(Maker):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -45,6 +46,12 @@ ITEMS = [
     *("{a}x + {a}k AS c{i}", "CASE WHEN {a}b THEN {a}k ELSE {a}x END AS c{i}", "{a}x AS c{i}"),
     "NOT {a}b AS c{i}",
 ]
+PYTHON_ATOMS = [
+    *("is_odd({a}k)", "is_odd({a}x)", "NOT is_odd({a}x)", "more_than({a}k, {a}x) > 0"),
+    *("more_than({a}n, {a}k + 1) <= 6.5", "({a}k = 1 OR is_odd({a}x))"),
+    "more_than(more_than({a}n, {a}k), 1) > 2",
+]
+PYTHON_ITEMS = ["is_odd({a}x) AS odd", "more_than({a}n, {a}k) + 1 AS more"]
 FAMILIES = [
     ("{a}k = :p", "k"),
     ("{a}x > :p", "x"),
@@ -111,6 +118,9 @@ class Scenario:
     def streams(self) -> Network:
         """The network without queries."""
         net = Network("shared")
+        net.directory = Path(__file__).parent
+        net.function("is_odd", "query_functions:is_odd", returns="boolean")
+        net.function("more_than", "query_functions:more_than", returns="double")
         for name, progress in self.progress.items():
             net.stream(name, EVENT, progress=progress)
         first, *_, last = [*self.progress, *self.progress]
@@ -276,6 +286,15 @@ class Maker:
 
     def _select(self, _name: str) -> Query:
         return Query(_text(self._items(""), self._stream(), self._where("")))
+
+    def _python(self, _name: str) -> Query:
+        """A query that calls Python functions, which fail on some tuples."""
+        rng = self._rng
+        where = [rng.choice(PYTHON_ATOMS).format(a="") for _ in range(rng.choice([0, 1, 1, 2]))]
+        where += self._where("", most=1)
+        rng.shuffle(where)
+        items = "u" if where and rng.random() < 0.5 else f"u, {rng.choice(PYTHON_ITEMS)}"
+        return Query(_text(items.format(a=""), self._stream(), where))
 
     def _count(self, name: str) -> Query:
         kind = self._rng.choice([self._select, self._select, self._join, self._aggregate])

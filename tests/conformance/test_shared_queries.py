@@ -17,6 +17,7 @@ from auroral.engine.stepper import Stepper
 from . import sparkless
 from .delivering import DeliveringDrive
 from .driving import Drive, Manner, manner
+from .nway import NWayMaker, NWayModel
 from .shared import Action, Feed, Maker, Modify, Scenario
 
 if TYPE_CHECKING:
@@ -64,6 +65,18 @@ def test_families_of_aggregates_come_and_go(
     Drive(sparkless.make_engine, scenario, Manner(2, crashes, drains=0.1), rng).go(tmp_path)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_queries_call_python_functions(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which fail on some tuples: these are counted once each, whatever the order of filters."""
+    sparkless.no_spark(monkeypatch)
+    rng = Random(seed)
+    scenario = Maker(rng, {"python": 4, "select": 1, "join": 1}).scenario(12)
+    set_out(monkeypatch, rng)
+    Drive(sparkless.make_engine, scenario, manner(rng), rng).go(tmp_path)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_queries_read_what_boxes_make(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -91,6 +104,18 @@ def test_queries_give_the_same_on_spark(make_engine: MakeEngine, seed: int, tmp_
     rng = Random(seed)
     scenario = Maker(rng).scenario(10)
     Drive(make_engine, scenario, manner(rng), rng).go(tmp_path)
+
+
+@pytest.mark.spark
+def test_functions_and_joins_of_many_streams_give_the_same_on_spark(
+    make_engine: MakeEngine, tmp_path: Path
+) -> None:
+    rng = Random(5)
+    maker = NWayMaker(rng, {"nway": 3, "python": 2})
+    scenario = maker.scenario(14)
+    model = NWayModel(scenario, asked=maker.asked)
+    Drive(make_engine, scenario, manner(rng), rng, model).go(tmp_path)
+    assert model.compared
 
 
 # ── what went wrong once ──

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from auroral.continuous.template import Atom, Clause, Item, JoinShape, Template
 from auroral.continuous.template import Source as Arc
 from auroral.errors import NetworkError, closest, known
 from auroral.network.box import Scope
-from auroral.network.types import FRACTIONAL, Schema, Type
+from auroral.network.types import FRACTIONAL, Field, Schema, Type
 from auroral.sql.compiler import result_type
 from auroral.sql.expression import analyze
 from auroral.sql.lexer import tokens, unquote
@@ -104,6 +104,40 @@ def analysis(sql: str, around: Surroundings, parameters: Schema | None = None) -
 
 
 @dataclass(frozen=True)
+class Asked:
+    """A query that selects or joins, as trees: what it says, and not how an eddy shares it.
+
+    Fields are called as in templates: by their names, of joined tuples `s0.price`, `s1.price`.
+    """
+
+    arcs: tuple[str, ...]
+    fields: Schema
+    """Of all sources."""
+    conditions: tuple[Condition, ...]
+    """Of which all must hold."""
+    near: Nearness | None
+    """How near joined tuples must lie."""
+    items: tuple[tuple[str, Type, Node], ...]
+    """Name, type and expression of the result's fields."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the results."""
+        return Schema(tuple(Field(name, type) for name, type, _ in self.items))
+
+
+def asked(sql: str, around: Surroundings) -> Asked:
+    """Read a query that an eddy can run; NotShared if it cannot.
+
+    >>> arcs = {"ticks": Schema.parse("sym string, price int")}
+    >>> found = asked("SELECT price FROM ticks WHERE sym = 'A'", Surroundings(arcs))
+    >>> found.arcs, len(found.conditions), str(found.schema)
+    (('ticks',), 1, 'price int')
+    """
+    return _Reading(sql, around, None).asked()
+
+
+@dataclass(frozen=True)
 class _Flow(Flow):
     """A source whose expressions may hold parameters."""
 
@@ -136,15 +170,25 @@ class _Reading:
             self.extra,
         )
 
-    def read(self) -> Analysis:
+    def asked(self) -> Asked:
+        conditions, near = self._conditions()
+        arcs = tuple(flow.arc for flow in self.flows)
+        items = tuple((name, self.names.typed(tree).type, tree) for name, tree in self._columns())
+        return Asked(arcs, self.names.schema, tuple(conditions), near, items)
+
+    def _conditions(self) -> tuple[list[Condition], Nearness | None]:
+        """What WHERE says, and windows; conditions that are windows are left out of the first."""
         query = self.query
         conditions = [
             self._condition(part) for piece in query.conditions for part in conjuncts(piece)
         ]
-        near: Nearness | None = None
-        if self.names.joined:
-            near = nearness(query.sources, self.flows, conditions)
-            conditions = near.conditions
+        if not self.names.joined:
+            return conditions, None
+        near = nearness(query.sources, self.flows, conditions)
+        return near.conditions, near
+
+    def read(self) -> Analysis:
+        conditions, near = self._conditions()
         single, rest, equal = self._clauses(conditions, near)
         arcs = tuple(flow.arc for flow in self.flows)
         join = None
@@ -283,20 +327,19 @@ class _Reading:
             return None
         return i, one, j, other
 
-    def _items(self) -> tuple[Item, ...]:
-        """The result's fields."""
-        found = []
+    def _columns(self) -> Iterator[tuple[str, Node]]:
+        """The result's fields, with their expressions."""
         for column in columns(self.query, self.whole):
-            resolved = column.resolved
             with column.piece.located():
-                if resolved is None:
-                    assert column.field is not None
-                    tree: Node = Name(column.field)
+                if column.resolved is not None:
+                    yield column.name, self._typed(column.resolved)[1]
                 else:
-                    _, tree = self._typed(resolved)
-                side = None if self.names.joined else 0
-                found.append(Item(column.name, self.atoms.attribute(tree, side)))
-        return tuple(found)
+                    assert column.field is not None
+                    yield column.name, Name(column.field)
+
+    def _items(self) -> tuple[Item, ...]:
+        side = None if self.names.joined else 0
+        return tuple(Item(name, self.atoms.attribute(tree, side)) for name, tree in self._columns())
 
 
 def _require_shared(query: Query, around: Surroundings) -> None:

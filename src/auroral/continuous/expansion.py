@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -20,9 +20,16 @@ from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema
 
+Other = Callable[[str, Query, QueryReader], Compiled | None]
+"""Answers queries in another way than by boxes; None for those that boxes can answer."""
 
-def expanded(network: Network, resolver: Resolver | None = None) -> Network:
+
+def expanded(
+    network: Network, resolver: Resolver | None = None, other: Other | None = None
+) -> Network:
     """An equivalent network without queries; each query is an output of its name.
+
+    Queries that `other` answers become what it gives instead of boxes.
 
     >>> net = Network("border")
     >>> _ = net.stream("reports", schema="sid int, pos int")
@@ -35,7 +42,7 @@ def expanded(network: Network, resolver: Resolver | None = None) -> Network:
         return network
     check(network, resolver)
     arcs, order = type_arcs(network, network.boxes, resolver)
-    compiled = _compiled(network, arcs, order, what_boxes_see(network, resolver))
+    compiled = _compiled(network, arcs, order, what_boxes_see(network, resolver), other)
     plain = copy.copy(network)
     plain.queries = {}
     plain.boxes = dict(network.boxes)
@@ -62,17 +69,24 @@ def query_schemas(
 
 
 def _compiled(
-    network: Network, arcs: Mapping[str, TypedArc], order: Sequence[str], scope: Scope
+    network: Network,
+    arcs: Mapping[str, TypedArc],
+    order: Sequence[str],
+    scope: Scope,
+    other: Other | None,
 ) -> dict[str, Compiled]:
     reader = QueryReader(network, arcs, order, scope)
-    found: dict[str, Compiled] = {}
+    queries: dict[str, Query] = {}
     for name, query in network.queries.items():
         if isinstance(query, Family):
-            for member, sql in members(name, query, network.directory):
-                found[member] = reader.compiled(member, Query(sql))
+            own = members(name, query, network.directory)
+            queries |= {member: Query(sql) for member, sql in own}
         else:
-            found[name] = reader.compiled(name, query)
-    return found
+            queries[name] = query
+    return {
+        name: (other(name, query, reader) if other else None) or reader.compiled(name, query)
+        for name, query in queries.items()
+    }
 
 
 def _with_boxes(network: Network) -> Network:

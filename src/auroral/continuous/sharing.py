@@ -15,6 +15,7 @@ from auroral.continuous.aggregate_reading import (
     read_aggregate_family,
     read_shared_aggregate,
 )
+from auroral.continuous.analysis import Asked, Surroundings, asked
 from auroral.continuous.compiler import Compiled, compile_query
 from auroral.continuous.families import ReadFamily, parameters
 from auroral.continuous.functions import Named, PythonFunction, signature_of
@@ -31,6 +32,7 @@ from auroral.network.types import Schema
 from auroral.progress.lowwater import LowWater
 from auroral.progress.propagation import relied_on
 from auroral.sql.lexer import tokens
+from auroral.sql.queries import read_query
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,23 @@ class QueryReader:
         except NetworkError as error:
             raise self._network.locate(error, "queries", name) from None
 
+    def asked(self, name: str, query: Query) -> tuple[Asked, Mapping[str, PythonFunction]] | None:
+        """What a query says that only an eddy can run, and the functions it may call.
+
+        None if boxes can run it: it joins at most two streams and calls no Python function.
+        """
+        if len(read_query(query.sql).sources) <= 2 and not self._called(query.sql):
+            return None
+        around = Surroundings(
+            self._schemas, self._progress, self._scope, self._network.streams, self._functions
+        )
+        try:
+            return asked(query.sql, around), self._functions
+        except NotShared:
+            return None  # boxes will say what they cannot do
+        except NetworkError as error:
+            raise self._network.locate(error, "queries", name) from None
+
     def only_selects(self, query: Query) -> bool:
         """Whether a query takes each tuple of one arc as it comes; False if it cannot be told."""
         try:
@@ -122,14 +141,18 @@ class QueryReader:
 
     def _require_no_function(self, sql: str) -> None:
         """Refuse functions in Python where only Spark evaluates expressions."""
-        called = {word.text for word, after in pairwise(tokens(sql)) if after.text == "("}
-        own = [function for function in self._functions if function.lower() in called]
+        own = self._called(sql)
         if own:
             raise NetworkError(
                 "BAD_QUERY",
                 f"{own[0]} is a function in Python, and this is no query that can call one",
                 hint="they stand in WHERE and SELECT of queries that select or join and share work",
             )
+
+    def _called(self, sql: str) -> list[str]:
+        """The Python functions that a query calls."""
+        called = {word.text for word, after in pairwise(tokens(sql)) if after.text == "("}
+        return [function for function in self._functions if function.lower() in called]
 
     def _one(self, query: Query) -> Shared:
         try:

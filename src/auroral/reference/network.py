@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.boxes import Aggregate, BSort, Dedup, Filter, Join, Map, Number, Resample, Union
+from auroral.continuous.compiler import Compiled
 from auroral.continuous.expansion import expanded
+from auroral.continuous.sharing import QueryReader
 from auroral.errors import UsageError, closest, known
 from auroral.network.box import Box, not_executable
 from auroral.network.network import Network
+from auroral.network.queries import Query
 from auroral.network.types import Field, Schema, Type
 from auroral.reference.aggregate import reference_aggregate
 from auroral.reference.bsort import ReferenceBSort
@@ -25,6 +29,7 @@ from auroral.reference.marks import Promises, StreamMark, group_key
 from auroral.reference.number import ReferenceNumber
 from auroral.reference.operator import Emission, Failed, Now, Operator, Row, Tuple, TupleByTuple
 from auroral.reference.promises import rule
+from auroral.reference.query import ReferenceSelectJoin, SelectJoin
 from auroral.reference.resample import ReferenceResample
 from auroral.reference.union import ReferenceUnion
 from auroral.sql.expression import evaluator
@@ -57,12 +62,14 @@ class Reference:
         network: Network,
         tables: Mapping[str, Iterable[Mapping[str, Any] | Sequence[Any]]] | None = None,
     ):
-        network = expanded(network.importing(), _only_spark)
+        network = expanded(network.importing(), _only_spark, _whole_query)
         self.network = network
         self.checked = network.check(_only_spark)
         self.dead: list[Dead] = []
         self.late: dict[tuple[str, str], int] = {}
         """How many tuples became part of no result, by box and reason."""
+        self.errors: Counter[str] = Counter()
+        """On how many tuples a Python function raised, by query."""
         self._tables = _filled(network, tables or {})
         self._collected: dict[str, list[Tuple]] = {name: [] for name in self.checked.arcs}
         self._marks = {name: StreamMark(stream) for name, stream in network.streams.items()}
@@ -202,6 +209,8 @@ class Reference:
         box, schemas = self.network.boxes[name], self._schemas(name)
         if isinstance(box, Join):
             return reference_join(box, schemas, tables=self._tables)
+        if isinstance(box, SelectJoin):
+            return ReferenceSelectJoin(box, schemas, self.errors, name.partition("#")[0])
         return _operator(self.network.place("boxes", name), box, schemas, self.network.directory)
 
     def _schemas(self, box: str) -> list[Schema]:
@@ -237,6 +246,16 @@ def _operator(place: str, box: Box, inputs: list[Schema], directory: Path | None
     if isinstance(box, Resample):
         return ReferenceResample(box, inputs, directory)
     raise not_executable(place, box)
+
+
+def _whole_query(name: str, query: Query, reader: QueryReader) -> Compiled | None:
+    """A query that boxes cannot answer, as one box."""
+    found = reader.asked(name, query)
+    if found is None:
+        return None
+    asked, functions = found
+    box = SelectJoin(inputs=asked.arcs, asked=asked, callables=dict(functions))
+    return Compiled({f"{name}#1": box}, f"{name}#1", asked.schema)
 
 
 def _only_spark(text: str, schema: Schema) -> Type:

@@ -16,6 +16,7 @@ from auroral.network.types import Schema
 from auroral.reference.grid import grid
 from auroral.reference.join import band_of as join_band
 from auroral.reference.marks import Group, GroupMarks, Joint, Promise, Promises, least
+from auroral.reference.query import SelectJoin
 from auroral.reference.resample import band_of as resample_band
 from auroral.sql.expression import analyze
 
@@ -35,6 +36,8 @@ def rule(box: Box, port: str, schemas: Sequence[Schema]) -> Rule:
         return partial(_united, schemas[0])
     if port and not isinstance(box, Filter):
         return lambda _: {}  # a late tuple is below what was promised
+    if isinstance(box, SelectJoin):
+        return lambda _: {}  # nothing reads its results but outputs
     if isinstance(box, Aggregate):
         return partial(_aggregated, box, schemas[0])
     if isinstance(box, BSort):
