@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.scalarbool import ScalarBoolean
@@ -18,6 +18,8 @@ from auroral.network.plain import MOST_LEVELS, MOST_PARTS
 from auroral.network.positions import DocumentPath, Positions
 from auroral.network.yaml_text import yaml_text
 
+_PLAIN_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+
 
 def read_document(path: Path) -> tuple[dict[str, Any], Positions]:
     """Read a network file into plain data and the lines its keys stand on."""
@@ -26,7 +28,10 @@ def read_document(path: Path) -> tuple[dict[str, Any], Positions]:
     if path.suffix.lower() == ".json":
         document = _parse_json(text, path, lines)
     else:
-        document = _plain(_parse_yaml(text, path), (), lines, path)
+        parsed = _parse_yaml(text, path)
+        if _parts(parsed, {}) > MOST_PARTS:
+            raise NetworkError("BAD_FILE", "too large for a network", where=f"{path}:1")
+        document = _plain(parsed, (), lines, path)
     if not isinstance(document, dict):
         found = {"NoneType": "nothing", "list": "a list"}.get(type(document).__name__, "a value")
         raise NetworkError(
@@ -130,13 +135,15 @@ def _unreadable(error: Exception, language: str, path: Path) -> NetworkError:
 
 def _plain(node: Any, at: DocumentPath, lines: dict[DocumentPath, int], path: Path) -> Any:
     """Plain dicts and lists, noting lines on the way."""
-    if len(at) > MOST_LEVELS or len(lines) > MOST_PARTS:
-        what = "nested too deeply" if len(at) > MOST_LEVELS else "too large"
-        raise NetworkError("BAD_FILE", f"{what} for a network", where=f"{path}:{lines[at]}")
+    if len(at) > MOST_LEVELS:
+        problem = "nested too deeply for a network"
+        raise NetworkError("BAD_FILE", problem, where=f"{path}:{lines[at]}")
+    _require_untagged(node, f"{path}:{lines.get(at, 1)}")
     if isinstance(node, CommentedMap):
         plain: dict[str, Any] = {}
         own = node.lc.data or {}
         for key, value in node.items():
+            _require_untagged(key, f"{path}:{lines.get(at, 1)}")
             here = (*at, str(key))
             # Keys merged in with `<<` have no line here; that of the mapping will do.
             lines[here] = own[key][0] + 1 if key in own else lines.get(at, 1)
@@ -144,7 +151,8 @@ def _plain(node: Any, at: DocumentPath, lines: dict[DocumentPath, int], path: Pa
         return plain
     if isinstance(node, CommentedSeq):
         for index in range(len(node)):
-            lines[(*at, index)] = node.lc.item(index)[0] + 1
+            own = node.lc.data or {}  # a list with a tag knows no lines
+            lines[(*at, index)] = own[index][0] + 1 if index in own else lines.get(at, 1)
         return [_plain(value, (*at, index), lines, path) for index, value in enumerate(node)]
     if isinstance(node, ScalarBoolean):
         return bool(node)
@@ -158,3 +166,23 @@ def _plain(node: Any, at: DocumentPath, lines: dict[DocumentPath, int], path: Pa
     raise NetworkError(
         "BAD_FILE", f"expected plain YAML, found {str(node)!r}", where=f"{path}:{lines.get(at, 1)}"
     )
+
+
+def _parts(node: Any, known: dict[int, int]) -> int:
+    """How many parts a document has once aliases are spelt out; each anchor is counted once."""
+    if not isinstance(node, CommentedMap | CommentedSeq):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = MOST_PARTS + 1  # what contains itself has no end
+        inside = node.values() if isinstance(node, CommentedMap) else node
+        known[id(node)] = 1 + sum(_parts(part, known) for part in inside)
+    return known[id(node)]
+
+
+def _require_untagged(node: Any, where: str) -> None:
+    """Refuse tags other than those that say what a value is anyway."""
+    tag = getattr(getattr(node, "tag", None), "value", None)
+    if tag is not None and (isinstance(node, TaggedScalar) or tag not in _PLAIN_TAGS):
+        shown = tag.replace("tag:yaml.org,2002:", "!!")
+        problem = f"expected plain YAML, found the tag {shown}"
+        raise NetworkError("BAD_FILE", problem, where=where, hint="leave the tag out")
