@@ -9,7 +9,7 @@ from auroral.boxes.window import Window
 from auroral.continuous.expansion import query_schemas
 from auroral.errors import AuroralError, NetworkError, RunError, SinkError, StateError, UsageError
 from auroral.io.iterable import IterableSource
-from auroral.io.open import check_sink, check_source
+from auroral.io.open import check_sink, check_sources
 from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.jsonl import JsonlSink
 from auroral.io.sinks.parquet import ParquetSink
@@ -40,7 +40,7 @@ def _ask_spark(text: str, schema: Schema) -> Type:
 check.fallback_resolver = _ask_spark
 check.query_checker = query_schemas
 endpoints.sink_checker = check_sink
-endpoints.source_checker = check_source
+endpoints.source_checker = check_sources
 
 __all__ = [
     "AuroralError",

@@ -9,13 +9,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from auroral.errors import UsageError, known
 from auroral.io.chunk import DeadLetter
 from auroral.io.interleave import Interleaver, Part
 from auroral.io.iterable import IterableSource
+from auroral.io.named import NamedSource
 from auroral.io.rows import shown
 from auroral.io.sinks.sink import Delivery
+from auroral.io.source import Source
 from auroral.network.network import Network
+from auroral.progress.origins import ARRIVED, OPENED
 from auroral.reference import Reference
 
 __all__ = ["Collector", "ManualClock", "Results", "ScriptedSource", "punctuation", "run"]
@@ -39,7 +44,7 @@ class Results(dict[str, list[dict[str, Any]]]):
 
 def run(
     network: Network,
-    inputs: Mapping[str, Rows],
+    inputs: Mapping[str, Rows | Mapping[str, Rows]],
     *,
     tables: Mapping[str, Rows] | None = None,
     hold: bool = False,
@@ -49,7 +54,8 @@ def run(
     Rows are dicts or tuples. They arrive by `_at` (seconds) if they carry it, else one of each
     input in turn; `punctuation(…)` makes a row that is a punctuation. With `hold` the input
     counts as a prefix of an endless stream: what is open stays silent. `tables` are the rows of
-    tables, which do not change. Only expressions of the catalogue can be evaluated;
+    tables, which do not change. Rows by name are those of several sources of one stream, each with
+    a mark of its own. Only expressions of the catalogue can be evaluated;
     others raise NOT_IN_REFERENCE.
 
     >>> net = Network("border")
@@ -66,7 +72,7 @@ def run(
     """
     reference = Reference(network, tables)
     interleaver = Interleaver(
-        [ScriptedSource(network, name, rows) for name, rows in inputs.items()]
+        [source for name, rows in inputs.items() for source in _sources(network, name, rows)]
     )
     dead: list[DeadLetter] = []
     while not interleaver.exhausted:
@@ -174,9 +180,25 @@ def _arrivals(reference: Reference, part: Part) -> Iterator[tuple[int, Callable[
     chunk, stream = part.chunk, part.stream
     times = [None] * chunk.count if chunk.at_us is None else (chunk.at_us / 1_000_000).tolist()
     rows = chunk.tuples.to_pylist(maps_as_pydicts="strict")
+    told = chunk.origins
+    origins = [None] * chunk.count if told is None else [told.names[c] for c in told.codes]
     for at, row in zip(chunk.positions.tolist(), rows, strict=True):
-        yield int(part.order[at]), partial(reference.push, stream, row, times[at])
+        push = partial(reference.push, stream, row, times[at], origin=origins[at])
+        yield int(part.order[at]), push
     for noted in chunk.punctuations:
         at = noted.position
         promise = partial(reference.punctuate, stream, noted.value, noted.group, times[at])
-        yield int(part.order[at]), promise
+        yield int(part.order[at]), partial(promise, origin=origins[at])
+    if told is not None:
+        for at in np.flatnonzero(told.events != ARRIVED).tolist():
+            say = reference.open_origin if told.events[at] == OPENED else reference.rest_origin
+            yield int(part.order[at]), partial(say, stream, told.names[told.codes[at]])
+
+
+def _sources(network: Network, stream: str, rows: Rows | Mapping[str, Rows]) -> Iterator[Source]:
+    if not isinstance(rows, Mapping):
+        yield ScriptedSource(network, stream, rows)
+        return
+    for name, own in rows.items():
+        source = ScriptedSource(network, stream, own)
+        yield NamedSource(source, name, network.streams[stream].schema_.arrow())

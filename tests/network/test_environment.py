@@ -15,7 +15,7 @@ from auroral.engine.identity import identity
 from auroral.engine.tables import require_readable
 from auroral.errors import NetworkError, UsageError, conceal, masked
 from auroral.io.open import open_source
-from auroral.network.environment import sink_of, source_of, store_of
+from auroral.network.environment import sink_of, sources_of, store_of
 
 TEXT = """\
 network: n
@@ -49,7 +49,7 @@ def test_values_are_taken_when_they_are_needed(
     network: au.Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     network.check()
-    assert source_of(network, "s") == {
+    assert sources_of(network, "s")[0] == {
         "format": "delta",
         "path": "/data/hidden/in",
         "options": {"password": "open sesame-x"},
@@ -71,7 +71,7 @@ def test_values_are_neither_saved_nor_stored(network: au.Network, tmp_path: Path
 
 
 def test_values_are_not_told_in_errors(network: au.Network) -> None:
-    spec = {**(source_of(network, "s") or {}), "format": "csv"}
+    spec = {**sources_of(network, "s")[0], "format": "csv"}
     with pytest.raises(UsageError) as failure:
         open_source("s", {"path": spec["path"], "format": "csv"}, network.streams["s"].schema_)
     assert "${DIRECTORY}/in" in str(failure.value)
@@ -120,6 +120,6 @@ def test_lists_and_other_values_are_left_alone() -> None:
     rows: Any = [{"a": "${NOWHERE}"}]
     net.stream("s", "a string", source={"format": "iterable", "rows": rows})
     net.check()
-    found = (source_of(net, "s") or {})["rows"]
+    found = sources_of(net, "s")[0]["rows"]
     assert found is rows
     assert re.fullmatch(r"\$\{\w+\}", found[0]["a"])

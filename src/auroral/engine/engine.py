@@ -31,7 +31,7 @@ from auroral.engine.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.tables import require_tables
 from auroral.engine.works import build, first
 from auroral.errors import AuroralError, UsageError, require_name, too_late
-from auroral.io.open import as_sink
+from auroral.io.open import as_sink, naming
 from auroral.io.paths import require_local
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.source import Source
@@ -172,7 +172,7 @@ class Engine:
         self._loop = Loop(
             self._ingest,
             works,
-            wiring.interleaved(sources, store.manifest.source(ALL_SOURCES)),
+            wiring.interleaved(self.network, sources, store.manifest.source(ALL_SOURCES)),
             train=self._train,
             background=self._background,
             heartbeats=with_clock and self._clock == "wall",
@@ -338,10 +338,22 @@ class Engine:
 
     # ── sources and sinks ──
 
-    def bind_source(self, source: Source) -> None:
-        """Feed a stream from a source; before `start`."""
+    def bind_source(
+        self, source: Source, *, name: str | None = None, idle: str | float | None = None
+    ) -> None:
+        """Feed a stream from a source; before `start`.
+
+        Several sources may feed one stream: each has a `name`, a number if none is given, and a
+        mark of its own, and the stream's mark is the least of these. One that brings nothing for
+        `idle` (seconds, or text as `30 s`) is not waited for.
+        """
         if self._started:
             raise too_late()
+        label, idle_s = naming({"name": name, "idle": idle})
+        if label is not None or idle_s is not None:
+            own = [other for other in self._sources if other.stream == source.stream]
+            label = label or str(len(own) + 1)
+            source = wiring.named(self.network, source, label, idle_s)
         self._sources.append(source)
 
     def bind_sink(self, output: str, sink: Sink | Callable[[Delivery], object]) -> None:

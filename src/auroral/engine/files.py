@@ -9,13 +9,14 @@ from typing import Any
 
 from auroral.errors import RunError, UsageError
 from auroral.io.files import SUFFIXES
+from auroral.io.named import unwrapped
 from auroral.io.open import is_native
 from auroral.io.paths import require_local
 from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.jsonl import JsonlSink
 from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
-from auroral.network.environment import sink_of, source_of
+from auroral.network.environment import sink_of, sources_of
 from auroral.network.network import Network
 from auroral.network.queries import Family
 
@@ -69,14 +70,16 @@ def _takes(read: Path, written: Path) -> bool:
 
 
 def _read(network: Network, sources: Iterable[Source]) -> Owned:
-    bound = {source.stream: getattr(source, "path", None) for source in sources}
-    for stream, path in bound.items():
+    bound = set()
+    for source in sources:
+        bound.add(source.stream)
+        path = getattr(unwrapped(source), "path", None)
         if path is not None:
-            yield f"the source of {stream}", Path(path)
+            yield f"the source of {source.stream}", Path(path)
     for stream in network.streams:
-        spec = source_of(network, stream) if stream not in bound else None
-        if spec and is_native(spec):
-            yield from _declared(network, f"the source of {stream}", spec)
+        for spec in sources_of(network, stream) if stream not in bound else ():
+            if is_native(spec):
+                yield from _declared(network, f"the source of {stream}", spec)
     for name, query in network.queries.items():
         if isinstance(query, Family) and isinstance(query.values, str):
             yield from _declared(network, f"the values of {name}", {"path": query.values})

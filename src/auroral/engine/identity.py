@@ -28,7 +28,9 @@ def identity(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
     document = plain.document()
     for stream in _entries(document, "streams"):
         if "source" in stream:
-            stream["source"] = defining(stream["source"])
+            source = stream["source"]
+            several = isinstance(source, list)
+            stream["source"] = [*map(defining, source)] if several else defining(source)
     for output in _entries(document, "outputs"):
         output.pop("qos", None)
         if "sink" in output:

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from auroral.engine.dead import DeadLetters
-from auroral.engine.plane import CLOCK, group_key
+from auroral.engine.plane import CLOCK, group_key, origins_log
 from auroral.errors import UsageError, closest, ended, known, require_name
-from auroral.io.chunk import Chunk
+from auroral.io.chunk import Chunk, Origins
 from auroral.io.interleave import Part
 from auroral.io.open import extra_of
 from auroral.io.rows import RowReader
@@ -34,6 +34,7 @@ LARGE_ROWS = 20_000
 """A batch of this size is written as a segment of its own."""
 SEGMENT_ROWS = 1_000_000
 _CLOCK_SCHEMA = pa.schema([("_seq", pa.int64()), ("_ts", pa.int64())])
+_ORIGINS_SCHEMA = pa.schema([("_seq", pa.int64()), ("origin", pa.int32()), ("event", pa.int8())])
 
 Noted = tuple[int, Any, tuple[Any, ...]]
 
@@ -97,8 +98,16 @@ class Ingest:
                 stream.schema_,
                 progress_on=on,
                 by=progress.by if progress else (),
-                extra=extra_of(stream.source),
+                extra=extra_of(stream.sources),
             )
+        self._marked = {n for n, s in checked.network.streams.items() if s.progress is not None}
+        """The streams whose progress may depend on where tuples come from."""
+        self._origins: dict[str, dict[str, int]] = {
+            name: {origin: code for code, origin in enumerate(known)}
+            for name in self._marked
+            if (known := store.manifest.source(origins_log(name))) is not None
+        }
+        """The numbers of origins in the logs, by stream and name."""
         self._waiting: dict[str, list[_Held]] = {}
         self._clock: list[tuple[Any, Any]] = []
         self.next_moment = self._complete = store.next_moment
@@ -154,11 +163,10 @@ class Ingest:
             fresh: list[Fresh] = self._sealed()
             count = sum(part.chunk.count for part in parts)
             self.next_moment = base + self._stride * count
-            for part in parts:
-                moments = self._moments(base, part.order)
-                table, punctuations = self._table(part.stream, part.chunk, moments)
-                if table.num_rows or punctuations:
-                    fresh.append(Fresh(part.stream, table, self.next_moment, punctuations))
+            for stream in dict.fromkeys(part.stream for part in parts):
+                own = [part for part in parts if part.stream == stream]
+                fresh += self._together(stream, own, base)
+            positions = {**positions, **self._named_origins(parts)}
             if self._with_clock:
                 self._note_parts(parts, base)
             self._commit([*fresh, *self._clock_segment()], positions, dead)
@@ -268,6 +276,42 @@ class Ingest:
             self._note_time(moments, chunk)
         self.next_moment += self._stride * chunk.count
 
+    def _together(self, stream: str, parts: Sequence[Part], base: int) -> Iterator[Fresh]:
+        """What the sources of one stream gave, as one segment, and where each row came from."""
+        moments = [self._moments(base, part.order) for part in parts]
+        made = [self._table(stream, p.chunk, m) for p, m in zip(parts, moments, strict=True)]
+        table = made[0][0] if len(made) == 1 else pa.concat_tables([table for table, _ in made])
+        punctuations = (
+            made[0][1] if len(made) == 1 else tuple(n for _, noted in made for n in noted)
+        )
+        if len(made) > 1:
+            table = table.take(pa.array(np.argsort(table["_seq"].to_numpy(), kind="stable")))
+            punctuations = tuple(sorted(punctuations, key=lambda noted: noted[0]))
+        if table.num_rows or punctuations:
+            yield Fresh(stream, table, self.next_moment, punctuations)
+        told = [(p.chunk.origins, m) for p, m in zip(parts, moments, strict=True)]
+        rows = [self._origin_rows(stream, o, m) for o, m in told if o is not None and len(m)]
+        if rows and stream in self._marked:
+            every = pa.concat_tables(rows).sort_by("_seq")
+            yield Fresh(origins_log(stream), every, self.next_moment)
+
+    def _origin_rows(self, stream: str, origins: Origins, moments: Any) -> pa.Table:
+        known = self._origins.get(stream, {})
+        self._origins[stream] = known = {
+            **known,
+            **{
+                n: i for i, n in enumerate((n for n in origins.names if n not in known), len(known))
+            },
+        }
+        codes = np.array([known[name] for name in origins.names], np.int32)[origins.codes]
+        columns = [pa.array(moments, pa.int64()), pa.array(codes), pa.array(origins.events)]
+        return pa.Table.from_arrays(columns, schema=_ORIGINS_SCHEMA)
+
+    def _named_origins(self, parts: Sequence[Part]) -> dict[str, Any]:
+        """The names of the origins of streams, to be kept with what they gave."""
+        told = {p.stream for p in parts if p.chunk.origins is not None} & self._origins.keys()
+        return {origins_log(stream): list(self._origins[stream]) for stream in told}
+
     def _next_moments(self, count: int) -> Any:
         """The moments of so many arrivals after all there were."""
         first = self.next_moment + self._stride - 1
@@ -326,7 +370,7 @@ class Ingest:
 
     def _note_time(self, moments: Any, chunk: Chunk) -> None:
         """The clock moves in the moment before an arrival."""
-        if not chunk.count:
+        if not chunk.count or not chunk.carries:
             return
         if chunk.at_us is None:
             self._clock.append((moments[:1] - 1, np.array([self._now_us()])))
@@ -378,7 +422,7 @@ def _as_kept(stream: str, position: Any) -> Any:
 def _summed(fresh: Sequence[Fresh]) -> dict[tuple[str, str], int]:
     counts: dict[tuple[str, str], int] = {}
     for batch in fresh:
-        if batch.log != CLOCK:
+        if "@" not in batch.log:
             key = (batch.log, "in")
             counts[key] = counts.get(key, 0) + batch.table.num_rows
     return counts

@@ -21,6 +21,7 @@ from auroral.progress.lowwater import (
     Mark,
     as_values,
 )
+from auroral.progress.origins import OriginMarks, OriginRows
 from auroral.progress.propagation import ArcProgress
 from auroral.progress.sources import Arrivals, SourceProgress
 from auroral.progress.values import column_marks, from_mark, seconds_to_mark
@@ -68,7 +69,8 @@ class ProgressPlane:
     def logs(self) -> list[str]:
         """The logs it reads."""
         streams = [name for name in self._checked.network.streams if self.needs(name)]
-        return [*streams, *([CLOCK] if self.uses_clock else [])]
+        origins = [origins_log(name) for name in self._streams]
+        return [*streams, *origins, *([CLOCK] if self.uses_clock else [])]
 
     def needs(self, stream: str) -> list[str] | None:
         """The columns `advance` wants of a stream's tuples; None if nothing depends on them."""
@@ -79,8 +81,14 @@ class ProgressPlane:
         fields = [schema.field(name).name for name in (declared.on, *declared.by)]
         return ["_seq", *dict.fromkeys(fields)]
 
-    def advance(self, stream: str, tuples: pa.Table, punctuations: Punctuations) -> None:
-        """Fold tuples of a stream in."""
+    def advance(
+        self,
+        stream: str,
+        tuples: pa.Table,
+        punctuations: Punctuations,
+        origins: OriginRows | None = None,
+    ) -> None:
+        """Fold tuples of a stream in; `origins` if it has several sources or partitions."""
         self._known = self._feeding = None
         moments = tuples["_seq"].to_numpy()
         for name in [name for name, of in self._numbers.items() if of == stream]:
@@ -98,7 +106,7 @@ class ProgressPlane:
             columns = [tuples[schema.field(n).name].to_pylist() for n in declared.by]
             rows = zip(*columns, strict=True)
             groups = [group_key(g) for g, k in zip(rows, known, strict=True) if k]
-        arrivals = Arrivals(moments[known], values[known], groups, punctuations)
+        arrivals = Arrivals(moments[known], values[known], groups, punctuations, origins)
         self._streams[stream] = self._streams[stream].advance(arrivals)
 
     def tick(self, moments: Any, times_us: Any) -> None:
@@ -182,6 +190,20 @@ class ProgressPlane:
                 result.setdefault(arc, {})[attribute] = _shown(mark, kind.name, kind.scale)
         return result
 
+    def shown_origins(self, stream: str, names: Sequence[str]) -> dict[str, Any]:
+        """The latest mark of each origin of a stream, and whether it is idle."""
+        if stream not in self._streams:
+            return {}
+        kind, origins = self._on_type(stream), self._streams[stream].origins
+        return {
+            name: {
+                "mark": _value(origins.marks[code].latest, kind.name, kind.scale),
+                "idle": not origins.is_active(code),
+            }
+            for code, name in enumerate(names)
+            if code in origins.activity
+        }
+
     def saved(self, before: int) -> dict[str, Any]:
         """What must survive a restart: the marks as they were before a moment."""
         state: dict[str, Any] = {CLOCK: _last(self.clock, before)}
@@ -194,6 +216,8 @@ class ProgressPlane:
             else:
                 data = _last(of, before)
             state[name] = {"mark": data, "heartbeat": _last(progress.heartbeat, before)}
+            if progress.origins.activity:
+                state[name]["origins"] = _saved_origins(progress.origins, before)
         return state
 
     def _on_type(self, stream: str) -> Any:
@@ -216,6 +240,11 @@ def _feeders(checked: CheckedNetwork) -> list[str]:
 
 CLOCK = "clock@"
 """The log of moments and times that heartbeats and timeouts are computed from."""
+
+
+def origins_log(stream: str) -> str:
+    """The log that says which source or partition the tuples of a stream came from."""
+    return f"origins@{stream}"
 
 
 def group_key(group: Sequence[Any]) -> tuple[Any, ...]:
@@ -251,7 +280,30 @@ def _restore(progress: SourceProgress, saved: Any) -> SourceProgress:
         mark = GroupedLowWater(progress.by, groups)
     else:
         mark = LowWater.of(_steps(saved["mark"]))
-    return replace(progress, mark=mark, heartbeat=LowWater.of(_steps(saved["heartbeat"])))
+    return replace(
+        progress,
+        mark=mark,
+        heartbeat=LowWater.of(_steps(saved["heartbeat"])),
+        origins=_restored_origins(saved.get("origins", [])),
+    )
+
+
+def _saved_origins(origins: OriginMarks, before: int) -> list[Any]:
+    """Each origin that was known before a moment: its number, mark, and since when it was so."""
+    found = []
+    for code, steps in origins.activity.items():
+        known = [step for step in steps if step[0] < before]
+        if known:
+            found.append([code, _last(origins.marks[code], before), known[-1]])
+    return found
+
+
+def _restored_origins(saved: Iterable[Any]) -> OriginMarks:
+    marks, activity = {}, {}
+    for code, steps, (moment, active) in saved:
+        marks[code] = LowWater.of(_steps(steps))
+        activity[code] = ((moment, active),)
+    return OriginMarks(marks, activity)
 
 
 def _last(mark: LowWater, before: int) -> list[tuple[int, Any]]:
@@ -276,4 +328,4 @@ def _value(mark: Any, kind: str, scale: int) -> Any:
     return "end" if mark == END else from_mark(mark, kind, scale)
 
 
-__all__ = ["CLOCK", "ProgressPlane", "as_values", "group_key"]
+__all__ = ["CLOCK", "ProgressPlane", "as_values", "group_key", "origins_log"]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from auroral.engine.eddy import EddyBox
+from auroral.engine.plane import origins_log
 from auroral.engine.queries import Queries
 from auroral.engine.stateful import LATE
 from auroral.engine.versions import EDDY
@@ -31,6 +32,7 @@ def statistics(works: Works, store: Store, queries: Queries, *, wall: bool) -> d
             "dead": counts.get((name, "dead"), 0),
             "waiting": _waiting(store, name, superboxes),
             "progress": progress.get(name, {}),
+            **({"origins": origins} if (origins := _origins(works, store, name)) else {}),
         }
         for name in checked.network.streams
     }
@@ -143,6 +145,13 @@ def describe_entity(name: str, checked: CheckedNetwork, stats: Mapping[str, Any]
             "UNKNOWN_ENTITY", f"there is no {name}; {known(names)}", hint=closest(name, names)
         )
     return found
+
+
+def _origins(works: Works, store: Store, stream: str) -> dict[str, Any]:
+    """The mark of each source or partition of a stream that has several, and which are idle."""
+    with store.lock:
+        names = store.manifest.source(origins_log(stream)) or []
+    return works.plane.shown_origins(stream, names)
 
 
 def _waiting(store: Store, stream: str, superboxes: Sequence[Superbox]) -> int:

@@ -15,12 +15,13 @@ import pyarrow as pa
 
 from auroral.eddy.entry import NEVER
 from auroral.engine.dead import DeadLetters
-from auroral.engine.plane import CLOCK, ProgressPlane
+from auroral.engine.plane import CLOCK, ProgressPlane, origins_log
 from auroral.engine.stateful import StatefulBox
 from auroral.engine.train import Train, cut, next_train, train_files
 from auroral.errors import RunError
 from auroral.io.chunk import DeadLetter
 from auroral.network.check import CheckedNetwork
+from auroral.progress.origins import OriginRows
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.runner import Runner, StepResult
 from auroral.spark.train_file import TrainFile
@@ -304,18 +305,39 @@ class Stepper:
                 self._plane.tick(ticks["_seq"].to_numpy(), ticks["_ts"].to_numpy())
         for stream in self._checked.network.streams:
             columns = self._plane.needs(stream)
-            for segment in self._store.segments(stream, first) if columns else ():
-                noted = [p for p in segment.punctuations if first <= p[0] < complete]
-                tuples = self._tuples(segment, columns or [], first, complete)
-                self._plane.advance(stream, tuples, noted)
+            if not columns:
+                continue
+            held = self._store.segments(stream, first)
+            noted = [[p for p in s.punctuations if first <= p[0] < complete] for s in held]
+            tuples = [self._tuples(s, columns, first, complete) for s in held]
+            origins = self._origins(stream, first, complete)
+            if origins is None:
+                for some, punctuations in zip(tuples, noted, strict=True):
+                    self._plane.advance(stream, some, punctuations)
+            else:  # which may say something where there is no tuple
+                whole = pa.concat_tables(tuples) if tuples else self._no_tuples(stream, columns)
+                self._plane.advance(stream, whole, [p for some in noted for p in some], origins)
         self._folded = complete
+
+    def _origins(self, stream: str, first: int, last: int) -> OriginRows | None:
+        """Which origin the moments of a stream concern; None if it has no more than one source."""
+        held = self._store.segments(origins_log(stream), first)
+        if not held:
+            return None
+        rows = pa.concat_tables([cut(self._store.table(s), first, last) for s in held])
+        if not rows.num_rows:
+            return None
+        return OriginRows(*(rows[name].to_numpy() for name in ("_seq", "origin", "event")))
 
     def _tuples(self, segment: Segment, columns: list[str], first: int, last: int) -> pa.Table:
         if segment.file is None:
-            schema = self._checked.arcs[segment.log].schema.arrow()
-            fields = [pa.field("_seq", pa.int64()), *(schema.field(n) for n in columns[1:])]
-            return pa.schema(fields).empty_table()
+            return self._no_tuples(segment.log, columns)
         return cut(self._store.table(segment, columns), first, last)
+
+    def _no_tuples(self, stream: str, columns: list[str]) -> pa.Table:
+        schema = self._checked.arcs[stream].schema.arrow()
+        fields = [pa.field("_seq", pa.int64()), *(schema.field(n) for n in columns[1:])]
+        return pa.schema(fields).empty_table()
 
 
 def _counts(result: StepResult, written: Sequence[Segment]) -> dict[tuple[str, str], int]:

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from auroral.errors import AuroralError, RunError
 from auroral.io.open import is_native
 from auroral.io.source import Source
-from auroral.network.environment import source_of
+from auroral.network.environment import sources_of
 from auroral.network.network import Network
 from auroral.spark.streams import JSON_COLUMN, declared_stream
 from auroral.storage import Store
@@ -117,6 +117,6 @@ def declared_frames(
     """The streams whose declared source is one of Spark's connectors, unless they have another."""
     taken = {source.stream for source in bound}
     for name, stream in network.streams.items():
-        spec = source_of(network, name) if name not in taken else None
-        if spec and not is_native(spec):
-            yield name, declared_stream(spark, name, spec, stream.schema_)
+        for spec in sources_of(network, name) if name not in taken else ():
+            if not is_native(spec):
+                yield name, declared_stream(spark, name, spec, stream.schema_)

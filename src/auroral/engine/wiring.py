@@ -17,11 +17,12 @@ from auroral.engine.tables import require_readable
 from auroral.engine.versions import EDDY, arcs_of
 from auroral.errors import UsageError
 from auroral.io.interleave import Interleaver
-from auroral.io.open import extra_of, is_native, open_sink, open_source, sinks_to_come
+from auroral.io.named import NamedSource
+from auroral.io.open import extra_of, is_native, naming, open_sink, open_source, sinks_to_come
 from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
 from auroral.network.check import CheckedNetwork
-from auroral.network.environment import sink_of, source_of
+from auroral.network.environment import sink_of, sources_of
 from auroral.network.network import Network
 from auroral.network.types import Schema
 from auroral.scheduling.superboxes import Superbox, superboxes
@@ -196,19 +197,42 @@ def declared_sources(network: Network, bound: Sequence[Source]) -> list[Source]:
     Formats of Spark's own are left to Structured Streaming.
     """
     taken = {source.stream for source in bound}
-    declared = {name: source_of(network, name) for name in network.streams if name not in taken}
-    return [
-        declared_source(network, name, spec)
-        for name, spec in declared.items()
-        if spec and is_native(spec)
-    ]
+    found: list[Source] = []
+    for name in network.streams:
+        own = sources_of(network, name) if name not in taken else []
+        for number, spec in enumerate(own, 1):
+            if not is_native(spec):
+                continue
+            source = declared_source(network, name, spec)
+            label, idle_s = naming(spec)
+            if len(own) > 1 or label is not None:
+                source = named(network, source, label or str(number), idle_s)
+            found.append(source)
+    return found
 
 
-def interleaved(sources: Sequence[Source], position: Any | None) -> Interleaver | None:
-    """The sources in one order of arrival, where an earlier run had come to."""
+def named(network: Network, source: Source, name: str, idle_s: float | None) -> NamedSource:
+    """A source as one of several of its stream."""
+    schema = network.streams[source.stream].schema_.arrow()
+    return NamedSource(source, name, schema, idle_s=idle_s)
+
+
+def interleaved(
+    network: Network, sources: Sequence[Source], position: Any | None
+) -> Interleaver | None:
+    """The sources in one order of arrival, where an earlier run had come to.
+
+    Several sources of one stream have names; those that were given none have numbers.
+    """
     if not sources:
         return None
-    merged = Interleaver(sources)
+    every: list[Source] = []
+    for source in sources:
+        own = [other for other in sources if other.stream == source.stream]
+        if len(own) > 1 and not isinstance(source, NamedSource):
+            source = named(network, source, str(own.index(source) + 1), None)
+        every.append(source)
+    merged = Interleaver(every)
     if position is not None:
         merged.seek(position)
     return merged
@@ -226,5 +250,5 @@ def declared_source(
         progress_on=declared.progress.on if declared.progress else None,
         by=declared.progress.by if declared.progress else (),
         root=root or network.directory or Path(),
-        extra=extra_of(declared.source),
+        extra=extra_of(declared.sources if isinstance(spec, str) else [spec]),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -52,10 +53,40 @@ class Marks:
     dead: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """int64, for each dead letter the records passed once it is passed."""
 
+    def position(self) -> Any:
+        """Where to go on after the last of these records; JSON."""
+        return {"base": self.base, "skip": self.end}
+
+
+@dataclass(frozen=True)
+class Standing(Marks):
+    """The marks of rows that pass no record: the source stays at the position `base`."""
+
+    @staticmethod
+    def at(position: Any, count: int = 1) -> Standing:
+        return Standing(position, np.zeros(count, np.int64), 0)
+
+    def position(self) -> Any:
+        return self.base
+
+
+@dataclass(frozen=True)
+class Origins:
+    """For each accepted row of a chunk the source or partition that it comes from."""
+
+    names: tuple[str, ...]
+    codes: np.ndarray
+    """int32, for each accepted row the place of its origin's name among `names`."""
+    events: np.ndarray
+    """int8, for each accepted row `ARRIVED`, or what it says of the origin alone."""
+
+    def slice(self, start: int, stop: int) -> Origins:
+        return Origins(self.names, self.codes[start:stop], self.events[start:stop])
+
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows a source gives in order: tuples and punctuations.
+    """Rows a source gives in order: tuples, punctuations, and what is said of origins alone.
 
     >>> two = Chunk.of_tuples(pa.table({"a": [7, 8]}), base=None, skip=5)
     >>> two.offset, two.split(1)[0].offset
@@ -63,7 +94,7 @@ class Chunk:
     """
 
     count: int
-    """Accepted rows: tuples and punctuations. Dead letters may come without any."""
+    """Accepted rows: all but dead letters, which may come without any."""
     tuples: pa.Table
     positions: np.ndarray
     """int64, for each tuple its place in 0..count-1, ascending."""
@@ -72,6 +103,8 @@ class Chunk:
     """int64, arrival time of each accepted row, or None if the source has none."""
     dead: tuple[DeadLetter, ...]
     offsets: Marks = field(repr=False)
+    origins: Origins | None = None
+    """None if the stream has this source alone, and the source is not partitioned."""
 
     @staticmethod
     def of_tuples(tuples: pa.Table, *, base: Any, skip: int = 0) -> Chunk:
@@ -84,7 +117,12 @@ class Chunk:
     @property
     def offset(self) -> Any:
         """Where to `seek` to go on after this chunk; JSON."""
-        return {"base": self.offsets.base, "skip": self.offsets.end}
+        return self.offsets.position()
+
+    @property
+    def carries(self) -> bool:
+        """Whether there is a tuple or a punctuation."""
+        return bool(self.tuples.num_rows or self.punctuations)
 
     def split(self, n: int) -> tuple[Chunk, Chunk]:
         """The first `n` accepted rows and the rest; zero-copy."""
@@ -139,5 +177,16 @@ class Chunk:
             tuple(replace(p, position=p.position - start) for p in noted),
             None if self.at_us is None else self.at_us[start:stop],
             self.dead[first:end],
-            Marks(marks.base, marks.passed[start:stop], high, marks.dead[first:end]),
+            replace(marks, passed=marks.passed[start:stop], end=high, dead=marks.dead[first:end]),
+            None if self.origins is None else self.origins.slice(start, stop),
         )
+
+
+def of_events(schema: pa.Schema, names: Sequence[str], event: int, offsets: Marks) -> Chunk:
+    """A chunk that only says something of origins, the same of each."""
+    count = len(names)
+    origins = Origins(
+        tuple(names), np.arange(count, dtype=np.int32), np.full(count, event, np.int8)
+    )
+    nothing = np.empty(0, np.int64)
+    return Chunk(count, schema.empty_table(), nothing, (), None, (), offsets, origins)

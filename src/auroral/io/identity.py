@@ -12,7 +12,7 @@ from typing import Any
 _COMMON = frozenset(
     (
         *("format", "path", "topic", "topics", "table", "dbtable", "query", "stream", "queue"),
-        *("decode", "encode", "schema", "key", "extra"),
+        *("decode", "encode", "schema", "key", "extra", "name"),
     )
 )
 """Options that define the data in every format, also in those of Spark's connectors."""

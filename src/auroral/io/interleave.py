@@ -9,9 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from auroral.errors import UsageError
-from auroral.io.chunk import Chunk
+from auroral.io.chunk import Chunk, Standing, of_events
 from auroral.io.files import FileSource
+from auroral.io.named import NamedSource, unwrapped
 from auroral.io.source import Source
+from auroral.progress.origins import OPENED
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,12 @@ class _Head:
 
     def __init__(self, source: Source):
         self.source = source
+        self.key = source.key if isinstance(source, NamedSource) else source.stream
+        """The name under which its position is kept."""
         self.chunk: Chunk | None = None
         self.at = 0
         self.offset: Any = None
+        self._latest_us = np.iinfo(np.int64).min
 
     @property
     def left(self) -> int:
@@ -39,7 +44,8 @@ class _Head:
     @property
     def at_us(self) -> np.ndarray:
         assert self.chunk is not None
-        assert self.chunk.at_us is not None
+        if self.chunk.at_us is None:  # rows that say something of an origin alone
+            return np.full(self.left, self._latest_us)
         # A live source may go back in time; its own order still holds.
         return np.asarray(np.maximum.accumulate(self.chunk.at_us[self.at :]))
 
@@ -47,6 +53,8 @@ class _Head:
         assert self.chunk is not None
         stop = self.at + count
         part = self.chunk.slice(self.at, stop)
+        if part.at_us is not None and len(part.at_us):
+            self._latest_us = max(self._latest_us, int(part.at_us.max()))
         self.at = stop
         if stop >= self.chunk.count:
             self.chunk = None
@@ -65,12 +73,25 @@ class Interleaver:
 
     def __init__(self, sources: Sequence[Source], chunk_rows: int = 65_536):
         self._heads = [_Head(source) for source in sources]
+        keys = [head.key for head in self._heads]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise UsageError(
+                    "DUPLICATE_NAME",
+                    f"two sources are called {key}",
+                    hint="several sources of a stream need a name each",
+                )
         self._turn = 0
         self._timed: dict[int, bool] = {}
         self._chunk_rows = chunk_rows
+        self._opened = False
+        """Whether the streams that several sources feed know of all of these."""
 
     def next(self, limit: int) -> list[Part]:
         """The next train of at most `limit` rows; empty if there is nothing now."""
+        opened = self._open()
+        if opened:
+            return opened
         empty = self._fill()
         if empty:
             return [Part(h.source.stream, h.take(0), np.empty(0, np.int64)) for h in empty]
@@ -79,7 +100,7 @@ class Interleaver:
             return []
         return (
             self._by_arrival(active, limit)
-            if self._timed[active[0]]
+            if any(self._timed.values())
             else self._in_turn(active, limit)
         )
 
@@ -90,22 +111,38 @@ class Interleaver:
     @property
     def offset(self) -> Any:
         """Where to `seek` to go on after the trains taken so far; JSON."""
-        order = [head.source.stream for head in self._heads]
         return {
             "turn": self._turn,
-            "order": order,
-            "sources": {head.source.stream: head.offset for head in self._heads},
-            "endings": {file.stream: file.ending for file in self._files()},
+            "order": [head.key for head in self._heads],
+            "sources": {head.key: head.offset for head in self._heads},
+            "endings": {key: file.ending for key, file in self._files().items()},
+            **({"opened": True} if self._opened else {}),
         }
 
-    def _files(self) -> list[FileSource]:
+    def _files(self) -> dict[str, FileSource]:
         """The files of which everything has been taken, or nothing yet."""
         heads = [head for head in self._heads if head.chunk is None]
-        return [head.source for head in heads if isinstance(head.source, FileSource)]
+        found = {head.key: unwrapped(head.source) for head in heads}
+        return {key: source for key, source in found.items() if isinstance(source, FileSource)}
+
+    def _open(self) -> list[Part]:
+        """Tell each stream that several sources feed of all of them, before any brings a row.
+
+        Sources with partitions tell of these themselves.
+        """
+        if self._opened:
+            return []
+        parts: list[Part] = []
+        for source in (head.source for head in self._heads):
+            if isinstance(source, NamedSource) and not source.partitioned:
+                chunk = of_events(source.schema, [source.name], OPENED, Standing.at(None))
+                parts.append(Part(source.stream, chunk, np.array([len(parts)])))
+        self._opened = bool(parts)
+        return parts
 
     def seek(self, offset: Any) -> None:
         """Put every source, and whose turn it is, where a run before had come to."""
-        order = [head.source.stream for head in self._heads]
+        order = [head.key for head in self._heads]
         if order != offset["order"]:
             raise UsageError(
                 "SOURCE_CHANGED",
@@ -114,12 +151,13 @@ class Interleaver:
                 hint="give the same inputs in the same order, or use another state directory",
             )
         self._turn = offset["turn"]
-        for file in self._files():
-            ending = offset.get("endings", {}).get(file.stream)
+        self._opened = offset.get("opened", False)
+        for key, file in self._files().items():
+            ending = offset.get("endings", {}).get(key)
             if ending is not None:
                 file.require_ending(ending)
         for head in self._heads:
-            head.offset = offset["sources"][head.source.stream]
+            head.offset = offset["sources"][head.key]
             if head.offset is not None:
                 head.source.seek(head.offset)
 
@@ -133,7 +171,7 @@ class Interleaver:
         for i, head in enumerate(self._heads):
             if head.chunk is None and not head.source.exhausted:
                 head.chunk, head.at = head.source.poll(self._chunk_rows), 0
-                if head.chunk is not None and head.chunk.count:
+                if head.chunk is not None and head.chunk.carries:
                     self._timed[i] = head.chunk.at_us is not None
             if head.chunk is not None and not head.chunk.count:
                 empty.append(head)
@@ -142,7 +180,7 @@ class Interleaver:
         return empty
 
     def _mixed(self) -> None:
-        names = [head.source.stream for head in self._heads]
+        names = [head.key for head in self._heads]
         timed = ", ".join(names[i] for i in sorted(self._timed) if self._timed[i])
         others = ", ".join(names[i] for i in sorted(self._timed) if not self._timed[i])
         raise UsageError(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from auroral.errors import UsageError, closest
+from auroral.errors import AuroralError, UsageError, closest
 from auroral.io.directory import DirectorySource
 from auroral.io.files import SUFFIXES, FileSource
 from auroral.io.fit import Extra, given_by
@@ -24,14 +24,17 @@ from auroral.io.source import Source
 from auroral.network.environment import sink_of
 from auroral.network.network import Network
 from auroral.network.types import Schema
+from auroral.progress.durations import parse_duration_us
 
-_FILE_OPTIONS = {"path": True, "once": False, "extra": False}
+_ANY = {"name": False, "idle": False}
+"""Options of every source: what it is called, and when its stream waits for it no more."""
+_FILE_OPTIONS = {"path": True, "once": False, "extra": False, **_ANY}
 SOURCES: dict[str, dict[str, bool]] = {
     "csv": _FILE_OPTIONS,
     "jsonl": _FILE_OPTIONS,
     "parquet": _FILE_OPTIONS,
-    "rate": {"rows_per_second": True, "rows": False, "fields": False, "seed": False},
-    "iterable": {"rows": True, "extra": False},
+    "rate": {"rows_per_second": True, "rows": False, "fields": False, "seed": False, **_ANY},
+    "iterable": {"rows": True, "extra": False, **_ANY},
 }
 """Each format's options, and whether they must be given."""
 SINKS: dict[str, dict[str, bool]] = {
@@ -68,6 +71,8 @@ def open_source(
     plain = isinstance(spec, (str, os.PathLike))
     options = dict(_by_path(spec, where) if isinstance(spec, (str, os.PathLike)) else spec)
     kind = _check(options, SOURCES, where)
+    for name in _ANY:
+        options.pop(name, None)
     if kind == "rate":
         return _rate(stream, options, schema, where, **live)
     extra = options.get("extra", extra)
@@ -92,16 +97,28 @@ def _rate(
         raise error.at(where) from None
 
 
-def check_source(spec: Mapping[str, Any], schema: Schema) -> None:
-    """Refuse a source of a network whose options there are not; other formats are Spark's."""
-    options = dict(spec)
-    if not is_native(options):
-        return
+def check_sources(specs: Sequence[Mapping[str, Any]], schema: Schema) -> None:
+    """Refuse sources of a stream whose options there are not; other formats are Spark's."""
+    for spec in specs:
+        if is_native(spec):
+            _check_source(dict(spec), schema)
+        elif len(specs) > 1:
+            raise UsageError(
+                "BAD_OPTION",
+                f"{spec['format']} is a format of Spark's, which cannot be one of several sources",
+                hint=f"use one of {', '.join(SOURCES)}",
+            )
+
+
+def _check_source(options: dict[str, Any], schema: Schema) -> None:
+    naming(options)
     kind = _check(options, SOURCES, "source")
+    for name in _ANY:
+        options.pop(name, None)
     if kind == "rate":
         _rate("", options, schema, "source")
     else:
-        given_by(schema, extra_of(options))
+        given_by(schema, extra_of([options]))
 
 
 def is_native(spec: Mapping[str, Any]) -> bool:
@@ -110,12 +127,37 @@ def is_native(spec: Mapping[str, Any]) -> bool:
     return not isinstance(kind, str) or _ALIASES.get(kind, kind) in SOURCES
 
 
-def extra_of(source: Mapping[str, Any] | None) -> Extra:
-    """What a declared source does with fields that the schema does not have.
+def naming(spec: Mapping[str, Any]) -> tuple[str | None, float | None]:
+    """What a declared source is called, and after how many seconds its stream goes on without it.
+
+    >>> naming({"format": "kafka", "name": "east", "idle": "1 min"})
+    ('east', 60.0)
+    """
+    name, idle = spec.get("name"), spec.get("idle")
+    if name is not None and (not isinstance(name, str) or not name or "/" in name):
+        raise UsageError("BAD_OPTION", f"name: expected text without /, found {name!r}")
+    return name, idle_seconds(idle)
+
+
+def idle_seconds(idle: Any) -> float | None:
+    """The option `idle` in seconds: a number, or text such as `30 s`."""
+    if isinstance(idle, str):
+        try:
+            return parse_duration_us(idle) / 1_000_000
+        except AuroralError as error:
+            raise UsageError("BAD_OPTION", f"idle: {error.message}") from None
+    good = isinstance(idle, (int, float)) and not isinstance(idle, bool) and idle > 0
+    if idle is not None and not good:
+        raise UsageError("BAD_OPTION", f"idle: expected a time such as 30 s, found {idle!r}")
+    return None if idle is None else float(idle)
+
+
+def extra_of(sources: Sequence[Mapping[str, Any]]) -> Extra:
+    """What a stream does with fields that its schema does not have: as its first source says.
 
     A file that does not fit is a mistake. Messages are written by others, who add fields.
     """
-    source = source or {}
+    source = sources[0] if sources else {}
     default: Extra = "ignore" if source.get("format") == "kafka" else "reject"
     return source.get("extra", default)  # type: ignore[no-any-return]
 

@@ -8,7 +8,11 @@ from auroral.io.chunk import Chunk
 
 
 class Source(Protocol):
-    """One input of a stream."""
+    """One input of a stream.
+
+    A source whose chunks tell the origin of each row (`Chunk.origins`), as partitions of a topic,
+    has an attribute `partitioned` that is true; it opens its origins and lets them rest itself.
+    """
 
     stream: str
 

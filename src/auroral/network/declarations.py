@@ -110,7 +110,15 @@ class Stream(Declaration):
 
     schema_: Annotated[DeclaredSchema, Field(alias="schema")]
     progress: Annotated[Progress | None, Placed] = None
-    source: Options | None = None
+    source: Options | Annotated[tuple[Options, ...], Field(min_length=1)] | None = None
+    """Where its tuples come from; a list if several sources feed it."""
+
+    @property
+    def sources(self) -> tuple[dict[str, Any], ...]:
+        """Its declared sources, however many."""
+        if self.source is None:
+            return ()
+        return (self.source,) if isinstance(self.source, dict) else self.source
 
     def model_post_init(self, _context: Any) -> None:
         _require_fields(self.schema_, "stream")

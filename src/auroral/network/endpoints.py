@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from auroral.errors import AuroralError, NetworkError, closest, known
 from auroral.network.declarations import Output
-from auroral.network.environment import sink_of, source_of
+from auroral.network.environment import sink_of, sources_of
 from auroral.network.types import Schema
 
 if TYPE_CHECKING:
     from auroral.network.network import Network
 
 
-source_checker: Callable[[Mapping[str, Any], Schema], None] | None = None
-"""Refuses the source of a stream if it cannot be; set where formats are known."""
+source_checker: Callable[[Sequence[Mapping[str, Any]], Schema], None] | None = None
+"""Refuses the sources of a stream if one cannot be; set where formats are known."""
 sink_checker: Callable[[Mapping[str, Any]], None] | None = None
 """Refuses the sink of an output if it cannot be; set where formats are known."""
 
@@ -46,10 +46,10 @@ def check_endpoints(
 ) -> None:
     """Refuse endpoints of what does not exist."""
     for name, stream in network.streams.items():
-        spec = source_of(network, name)
-        if spec and source_checker is not None:
+        specs = sources_of(network, name)
+        if specs and source_checker is not None:
             with _at(network, "streams", name, "source"):
-                source_checker(spec, stream.schema_)
+                source_checker(specs, stream.schema_)
     for name in network.queries:
         require_reachable(network, name, network.place("queries", name))
     for name, output in network.outputs.items():

@@ -21,10 +21,13 @@ Place = Callable[..., str]
 """Where the value under some keys stands, in words."""
 
 
-def source_of(network: Network, stream: str) -> dict[str, Any] | None:
-    """The declared source of a stream, with the values of variables."""
-    spec = network.streams[stream].source
-    return spec and _resolved(spec, lambda *key: network.place("streams", stream, "source", *key))
+def sources_of(network: Network, stream: str) -> list[dict[str, Any]]:
+    """The declared sources of a stream, with the values of variables."""
+    sources = network.streams[stream].sources
+    return [
+        _resolved(spec, lambda *key: network.place("streams", stream, "source", *key))
+        for spec in sources
+    ]
 
 
 def sink_of(network: Network, output: str) -> dict[str, Any] | None:

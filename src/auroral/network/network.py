@@ -93,9 +93,9 @@ class Network:
         schema: str | Mapping[str, str] | Schema,
         *,
         progress: Progress | None = None,
-        source: Mapping[str, Any] | None = None,
+        source: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> Arc:
-        """Declare a stream and return its arc."""
+        """Declare a stream and return its arc; several sources may feed it."""
         self._declare("streams", name, {"schema": schema, "progress": progress, "source": source})
         return Arc(self, name)
 

@@ -147,7 +147,7 @@ def maximum(one: LowWater, other: LowWater) -> LowWater:
     moments = np.concatenate([one.moments, other.moments])
     order = np.argsort(moments, kind="stable")
     values = np.concatenate([one.values, other.values])
-    merged = LowWater().then(*_last_of_moment(moments[order], values[order]))
+    merged = LowWater().then(*last_of_moment(moments[order], values[order]))
     ends = [mark.ended for mark in (one, other) if mark.ended is not None]
     return LowWater(merged.moments, merged.values, min(ends) if ends else None)
 
@@ -174,7 +174,7 @@ def _sampled(mark: LowWater, moments: Moments) -> tuple[Values, Any, Any]:
     return filler[np.maximum(index, 0)], known, over
 
 
-def _last_of_moment(moments: Moments, values: Values) -> tuple[Moments, Values]:
+def last_of_moment(moments: Moments, values: Values) -> tuple[Moments, Values]:
     """Where one moment has several values, keep the greatest."""
     if not len(moments):
         return moments, values
@@ -239,7 +239,7 @@ class JointLowWater:
         if passed is None:
             return self.alone
         moments = np.maximum(self.own.moments, passed)
-        steps = LowWater(ended=self.own.ended).then(*_last_of_moment(moments, self.own.values))
+        steps = LowWater(ended=self.own.ended).then(*last_of_moment(moments, self.own.values))
         return maximum(self.alone, steps)
 
     def until(self, moment: int) -> JointLowWater:

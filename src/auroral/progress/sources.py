@@ -21,6 +21,7 @@ from auroral.progress.lowwater import (
     as_values,
     maximum,
 )
+from auroral.progress.origins import OriginMarks, OriginRows
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,15 @@ class Arrivals:
     """What one train brought on one stream; NULL and NaN values are left out before.
 
     `groups` gives the group of each tuple when progress is by group. Punctuations are
-    (moment, value, group).
+    (moment, value, group). `origins` says which source or partition each moment concerns; None
+    if the stream has one source.
     """
 
     moments: Moments
     values: Values
     groups: Sequence[tuple[Any, ...]] | None = None
     punctuations: Sequence[tuple[int, Any, tuple[Any, ...]]] = ()
+    origins: OriginRows | None = None
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,18 @@ class SourceProgress:
     heartbeat_lag: Any = None
     mark: Mark = field(default_factory=LowWater)
     heartbeat: LowWater = field(default_factory=LowWater)
+    origins: OriginMarks = field(default_factory=OriginMarks)
+    """The marks of the sources and partitions, if there are several."""
 
     def advance(self, arrivals: Arrivals) -> SourceProgress:
-        """Fold a train's tuples and punctuations in."""
+        """Fold a train's tuples and punctuations in.
+
+        Groups have their own marks whatever origin their tuples come from.
+        """
         if self.by:
             return replace(self, mark=self._advance_groups(arrivals))
+        if self.origins.activity or (arrivals.origins is not None and len(arrivals.origins.codes)):
+            return self._advance_origins(arrivals)
         assert isinstance(self.mark, LowWater)
         values = None if self.punctuated else arrivals.values
         punctuations = [(moment, value) for moment, value, _ in arrivals.punctuations]
@@ -75,7 +85,12 @@ class SourceProgress:
 
     def since(self, moment: int) -> SourceProgress:
         """Forget steps before `moment`, keeping what it sees."""
-        return replace(self, mark=self.mark.since(moment), heartbeat=self.heartbeat.since(moment))
+        return replace(
+            self,
+            mark=self.mark.since(moment),
+            heartbeat=self.heartbeat.since(moment),
+            origins=self.origins.since(moment),
+        )
 
     def end(self, moment: int) -> SourceProgress:
         """The stream has ended: nothing comes after `moment`."""
@@ -102,6 +117,39 @@ class SourceProgress:
         order = np.argsort(at, kind="stable")
         return mark.then(at[order], np.concatenate([part[1] for part in steps])[order])
 
+    def _advance_origins(self, arrivals: Arrivals) -> SourceProgress:
+        """Move the mark of each origin, and the stream's to the least of the active ones.
+
+        Once a stream has an origin, a tuple without one moves no mark; a punctuation without one
+        holds of the whole stream.
+        """
+        assert isinstance(self.mark, LowWater)
+        rows = arrivals.origins or OriginRows.none()
+        tuples = rows.codes_at(arrivals.moments)
+        at = np.array([moment for moment, _, _ in arrivals.punctuations], np.int64)
+        punctuated = rows.codes_at(at)
+        marks = {}
+        for code in {*np.unique(tuples).tolist(), *punctuated.tolist()} - {-1}:
+            own = tuples == code
+            marks[code] = self._advance_one(
+                self.origins.marks.get(code, LowWater()),
+                arrivals.moments[own],
+                None if self.punctuated else arrivals.values[own],
+                _chosen(arrivals.punctuations, punctuated == code),
+            )
+        mark = self.mark
+        if not self.origins.activity and not self.punctuated:
+            plain = arrivals.moments < rows.moments[0]
+            mark = self._advance_one(mark, arrivals.moments[plain], arrivals.values[plain], ())
+        origins = self.origins.advance(rows, marks)
+        if len(rows.moments):
+            steps = origins.least_since(int(rows.moments[0]), int(rows.moments[-1]) + 1)
+            mark = mark.then(*steps)
+        whole = _chosen(arrivals.punctuations, punctuated == -1)
+        if whole:
+            mark = maximum(mark, LowWater.of(whole))
+        return replace(self, mark=mark, origins=origins)
+
     def _advance_groups(self, arrivals: Arrivals) -> GroupedLowWater:
         assert isinstance(self.mark, GroupedLowWater) or not len(self.mark.moments)
         known = self.mark.groups if isinstance(self.mark, GroupedLowWater) else {}
@@ -122,6 +170,12 @@ class SourceProgress:
                 punctuations.get(group, []),
             )
         return GroupedLowWater(self.by, groups)
+
+
+def _chosen(
+    punctuations: Sequence[tuple[int, Any, tuple[Any, ...]]], chosen: Any
+) -> list[tuple[int, Any]]:
+    return [(m, value) for (m, value, _), kept in zip(punctuations, chosen, strict=True) if kept]
 
 
 def _lowered(values: Values, delay: Any) -> Values:

@@ -102,26 +102,73 @@ class StreamMark:
     """The marks each group has had, with the number of raises at which it got them."""
     _raised: list[Group] = field(default_factory=list)
     _clock: Any = None
+    _origins: dict[str, Any] = field(default_factory=dict)
+    """The mark of each source or partition, if there are several."""
+    _active: set[str] = field(default_factory=set)
 
     def numbers(self) -> Promise:
         """What holds of the arrival numbers of its tuples."""
         return Promise((), {(): END if self.ended else self.taken or None})
 
-    def take(self, row: Mapping[str, Any]) -> None:
+    def open(self, origin: str) -> None:
+        """Wait for an origin from now on."""
+        if origin not in self._origins:
+            self._origins[origin] = None
+            self._active.add(origin)
+            self._settle()
+
+    def rest(self, origin: str) -> None:
+        """Wait for an origin no more, until it brings something."""
+        self._origins.setdefault(origin, None)
+        self._active.discard(origin)
+        self._settle()
+
+    def take(self, row: Mapping[str, Any], origin: str | None = None) -> None:
         """Move after a tuple: to its value less the delay; NULL and NaN say nothing."""
         self.taken += 1
+        if origin is not None:
+            self._origins.setdefault(origin, None)
+            self._active.add(origin)
         declared = self.stream.progress
-        if declared is None or declared.punctuated:
+        if declared is None:
+            return
+        if declared.punctuated:
+            self._settle()
             return
         schema = self.stream.schema_
         value = number(row[schema.field(declared.on).name], self._type)
         if value is not None:
             group = tuple(row[schema.field(name).name] for name in declared.by)
-            self._raise(group, value - self._delay() if declared.delay else value)
+            mark = value - self._delay() if declared.delay else value
+            if declared.by or not self._origins:
+                self._raise(group, mark)
+            elif origin is not None:
+                self._origins[origin] = max(mark, _or_least(self._origins[origin], mark))
+        self._settle()
 
-    def punctuate(self, value: Any, group: Group) -> None:
-        """Move to a value that the data promise."""
-        self._raise(group, number(value, self._type))
+    def punctuate(self, value: Any, group: Group, origin: str | None = None) -> None:
+        """Move to a value that the data promise; without an origin, of the whole stream."""
+        assert self.stream.progress is not None
+        mark = number(value, self._type)
+        if origin is None or self.stream.progress.by:
+            self._raise(group, mark)
+        else:
+            known = self._origins.get(origin)
+            self._origins[origin] = max(mark, _or_least(known, mark))
+            self._active.add(origin)
+        self._settle()
+
+    def _settle(self) -> None:
+        """The least of the active origins, the greatest if none is; never back."""
+        declared = self.stream.progress
+        if declared is None or declared.by:
+            return
+        if self._active:
+            mark = least([self._origins[origin] for origin in self._active])
+        else:
+            mark = max((m for m in self._origins.values() if m is not None), default=None)
+        if mark is not None:
+            self._raise((), mark)
 
     def tick(self, now_us: int) -> None:
         """Move to (now − lag), if there is a heartbeat."""
@@ -167,6 +214,10 @@ class StreamMark:
         if not steps or value > steps[-1][1]:
             self._raised.append(group_key(group))
             steps.append((len(self._raised), value))
+
+
+def _or_least(known: Any, other: Any) -> Any:
+    return other if known is None else known
 
 
 def least(marks: list[Any]) -> Any:

@@ -86,18 +86,44 @@ class Reference:
     # ── in ──
 
     def push(
-        self, stream: str, row: Mapping[str, Any] | Sequence[Any], at: float | None = None
+        self,
+        stream: str,
+        row: Mapping[str, Any] | Sequence[Any],
+        at: float | None = None,
+        *,
+        origin: str | None = None,
     ) -> None:
-        """Let a tuple arrive, at a time in seconds if time matters."""
+        """Let a tuple arrive, at a time in seconds if time matters.
+
+        `origin` is the source or partition it comes from, if the stream has several.
+        """
         self._require_stream(stream)
         arrived = _fitted(row, self.network.streams[stream].schema_)
         self._tick(at)
-        self._marks[stream].take(arrived)
+        self._marks[stream].take(arrived, origin)
         now_us = self._clock_us or 0
         self._flow({stream: [Tuple(arrived, now_us, self._moment, now_us)]})
 
+    def open_origin(self, stream: str, origin: str) -> None:
+        """Let the stream's mark wait for an origin."""
+        self._require_stream(stream)
+        self._marks[stream].open(origin)
+        self._flow({})
+
+    def rest_origin(self, stream: str, origin: str) -> None:
+        """Let the stream's mark wait for an origin no more, until it brings something."""
+        self._require_stream(stream)
+        self._marks[stream].rest(origin)
+        self._flow({})
+
     def punctuate(
-        self, stream: str, value: Any, group: tuple[Any, ...] = (), at: float | None = None
+        self,
+        stream: str,
+        value: Any,
+        group: tuple[Any, ...] = (),
+        at: float | None = None,
+        *,
+        origin: str | None = None,
     ) -> None:
         """Let a punctuation arrive: no tuple (of the group) below `value` comes any more."""
         self._require_stream(stream)
@@ -106,7 +132,7 @@ class Reference:
             expected = "no progress is declared" if declared is None else f"by {declared.by}"
             raise UsageError("BAD_ROW", f"a punctuation of {group!r}: {expected}", where=stream)
         self._tick(at)
-        self._marks[stream].punctuate(value, group)
+        self._marks[stream].punctuate(value, group, origin)
         self._flow({})
 
     def end(self) -> None:
