@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from auroral import Network, Order, Window
-from auroral.continuous.progress import progressing
+from auroral.continuous.progress import promised
 from auroral.network.arc import Arc
 from auroral.network.check import type_arcs
 from auroral.network.types import Field, Schema, Type
@@ -19,6 +19,15 @@ _GROUPING = ("int", "bigint", "double", "string", "boolean", "date")
 _NUMBERS = {"int", "bigint", "double"}
 _WIDEST = 12
 KINDS = ("aggregate", "aggregate", "aggregate", "join", "join", "resample", "dedup", "bsort")
+ORDER_KEPT = {
+    "int": ("{0} - 2", "{0} * 3", "cast({0} as bigint)", "greatest({0}, {0} + 1)"),
+    "bigint": ("{0} div 2", "3 + {0}", "round({0}, -1)", "least({0}, {0} * 2)"),
+    "double": ("floor({0})", "round({0})", "{0} * 0.5D", "cast({0} as int)"),
+    "decimal": ("{0} + 1.5", "round({0}, 1)", "cast({0} as double)"),
+    "date": ("{0} + 2", "trunc({0}, 'month')", "cast({0} as timestamp)"),
+    "timestamp": ("{0} + INTERVAL 3 SECONDS", "date_trunc('minute', {0})", "unix_timestamp({0})"),
+}
+"""Expressions that keep the order of a field, and so its progress."""
 PLAIN = ("filter", "map", "union", "routes")
 
 
@@ -196,6 +205,9 @@ class _Builder:
             "string": f"concat({field.name}, '!')",
             "boolean": f"NOT {field.name}",
         }
+        if field.type.name in ORDER_KEPT and rng.random() < 0.5:
+            kept = rng.choice(ORDER_KEPT[field.type.name]).format(field.name)
+            return arc.map(keep="*", name=name, **{field.name: kept})
         if field.type.name in text:
             return arc.map(keep="*", name=name, **{field.name: text[field.type.name]})
         return arc.map(keep="*", name=name, copy=field.name)
@@ -230,7 +242,7 @@ class _Builder:
 
     def _promised(self, arc: Arc) -> tuple[str, ...]:
         arcs, order = type_arcs(self._net, self._net.boxes)
-        return progressing(self._net, arcs, order)[arc.name]
+        return tuple(promised(self._net, arcs, order)[arc.name])
 
     def _orderable(self, schema: Schema) -> list[str]:
         return [f.name for f in schema if f.type.is_orderable and f.type.name in _SIMPLE]

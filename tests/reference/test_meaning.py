@@ -193,7 +193,7 @@ def test_marks_move_after_each_tuple_and_never_back() -> None:
         seen.append(reference.mark("s", "n"))
     assert seen == [3, 3, 3, 7, 7]
     assert reference.mark("f.rest", "n") == 7
-    assert (reference.mark("m", "t"), reference.mark("m", "n")) == (7, None)
+    assert (reference.mark("m", "t"), reference.mark("m", "n")) == (7, 8)
     reference.end()
     assert reference.mark("m", "t") == math.inf
 

@@ -12,9 +12,10 @@ from auroral.errors import NetworkError
 from auroral.network.box import OneInput, Scope, at_key, register
 from auroral.network.function import Computed, Function
 from auroral.network.types import Field, Schema
-from auroral.progress.propagation import ArcProgress, joint_of, renamed
-from auroral.sql.parser import parse
-from auroral.sql.syntax import Name
+from auroral.progress.monotone import Derived, derived
+from auroral.progress.monotone import Field as Copied
+from auroral.progress.propagation import ArcProgress
+from auroral.sql.monotone import order_kept
 
 
 @register
@@ -76,21 +77,17 @@ class Map(OneInput):
                 names.update(expression(computed, schema, scope, f"compute.{name}").fields)
         return (frozenset(names),)
 
-    def progress(self, inputs: Sequence[ArcProgress], _schemas: Sequence[Schema]) -> ArcProgress:
-        copies: dict[str, list[str]] = {}
-        computed = {name.lower() for name in self.compute}
-        kept = {name.lower() for name in self.keep}
-        attributes = {name for mark in inputs[0].items() for name in _names(*mark)}
-        attributes |= {name for pair in joint_of(inputs[0]) for name in pair}
-        for name in attributes:
-            if (self.keep == "*" and name.lower() not in computed) or name.lower() in kept:
-                copies.setdefault(name, []).append(name)
-        for name, text in self.compute.items():
-            tree = parse(text) if isinstance(text, str) else None
-            for attribute in attributes:
-                if isinstance(tree, Name) and tree.name.lower() == attribute.lower():
-                    copies.setdefault(attribute, []).append(name)
-        return renamed(inputs[0], copies)
+    def progress(self, inputs: Sequence[ArcProgress], schemas: Sequence[Schema]) -> ArcProgress:
+        return derived(inputs[0], self.order_kept(schemas[0]))
+
+    def order_kept(self, schema: Schema) -> dict[str, Derived]:
+        """How its fields are made of fields whose order they keep; others are left out."""
+        made: dict[str, Derived] = {name: Copied(name) for name in self.kept(schema)}
+        for name, how in self.compute.items():
+            found = order_kept(how, schema) if isinstance(how, str) else None
+            if found is not None:
+                made[name] = found
+        return made
 
 
 def _arguments(how: Function, schema: Schema, scope: Scope) -> tuple[str, ...]:
@@ -98,7 +95,3 @@ def _arguments(how: Function, schema: Schema, scope: Scope) -> tuple[str, ...]:
     if how.args is None and how.target(scope.directory, scope.imports) is None:
         return schema.names
     return how.arguments(schema, scope.directory, imports=scope.imports)
-
-
-def _names(attribute: str, mark: Any) -> tuple[str, ...]:
-    return (attribute, *getattr(mark, "by", ()))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from auroral.boxes.order import Order
 from auroral.continuous.compiler import Compiled
 from auroral.continuous.members import members
-from auroral.continuous.progress import progressing
+from auroral.continuous.progress import promised
 from auroral.continuous.sharing import QueryReader
 from auroral.errors import NetworkError
 from auroral.network.box import Resolver, Scope
@@ -109,7 +109,7 @@ def endless(network: Network) -> list[str]:
     """What waits for progress that nobody declares, in words."""
     plain = _with_boxes(network)
     arcs, order = type_arcs(plain, plain.boxes)
-    found = progressing(plain, arcs, order)
+    found = promised(plain, arcs, order)
     notes = []
     for name in order:
         box = plain.boxes[name]

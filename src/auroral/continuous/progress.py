@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from auroral.boxes import Number
+from auroral.boxes import Map, Number
 from auroral.network.box import LATE_PORTS
 from auroral.network.check import TypedArc
 from auroral.network.network import Network
+from auroral.network.types import Schema
 from auroral.progress.lowwater import GroupedLowWater, LowWater
+from auroral.progress.monotone import Field
 from auroral.progress.propagation import ArcProgress
 
 
 def progressing(
     network: Network, arcs: Mapping[str, TypedArc], order: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """The fields on which each arc makes progress."""
+    """The fields on which each arc makes progress, as queries and sorts mean it by default.
+
+    Where a map copies a field that makes progress, what it computes from such fields is left out:
+    beside `ts`, `ts div 60` makes progress too, but only `ts` is meant by a window without WA.
+    """
     found: dict[str, ArcProgress] = {}
     for name, stream in network.streams.items():
         declared = stream.progress
         found[name] = {stream.schema_.field(declared.on).name: LowWater()} if declared else {}
-    return {arc: tuple(marks) for arc, marks in _carried(network, arcs, order, found).items()}
+    carried = _carried(network, arcs, order, found, computed=False)
+    return {arc: tuple(marks) for arc, marks in carried.items()}
 
 
 def promised(
@@ -43,6 +50,7 @@ def _carried(
     arcs: Mapping[str, TypedArc],
     order: Sequence[str],
     found: dict[str, ArcProgress],
+    computed: bool = True,
 ) -> dict[str, ArcProgress]:
     """The marks of streams, and what boxes make of them."""
     tables = {name: table.schema_ for name, table in network.tables.items()}
@@ -56,8 +64,16 @@ def _carried(
             made = box.progress([found.get(n, {}) for n in box.sources()], schemas)
         except NotImplementedError:
             made = {}
+        if isinstance(box, Map) and not computed:
+            made = _copies(box, schemas[0], made) or made
         if isinstance(box, Number):
             made = {**made, box.as_: LowWater()}
         for arc in made_by.get(name, ()):
             found[arc.name] = {} if arc.port in LATE_PORTS else made
     return found
+
+
+def _copies(box: Map, schema: Schema, made: ArcProgress) -> ArcProgress:
+    """The fields that a map does not compute but copies."""
+    how = box.order_kept(schema)
+    return {name: mark for name, mark in made.items() if isinstance(how[name], Field)}

@@ -13,6 +13,7 @@ from auroral.boxes.order import TUPLE_NUMBER, Order
 from auroral.boxes.window import in_marks, is_predicate
 from auroral.network.box import Box
 from auroral.network.types import Schema
+from auroral.reference.derived import Chain, Extreme, order_kept
 from auroral.reference.grid import grid
 from auroral.reference.join import band_of as join_band
 from auroral.reference.marks import Group, GroupMarks, Joint, Promise, Promises, least
@@ -31,7 +32,7 @@ Rule = Callable[[Sequence[Promises | None]], Promises]
 def rule(box: Box, port: str, schemas: Sequence[Schema]) -> Rule:
     """The rule for one arc of a box."""
     if isinstance(box, Map):
-        return partial(_copied, _copies(box, schemas[0]))
+        return partial(_computed, _made(box, schemas[0]))
     if isinstance(box, Union):
         return partial(_united, schemas[0])
     if port and not isinstance(box, Filter):
@@ -85,9 +86,9 @@ def _paired(box: Join, schemas: Sequence[Schema], inputs: Sequence[Promises | No
     sides = dict(zip(schemas[0].names, names, strict=False))
     others = dict(zip(schemas[1].names, names[len(sides) :], strict=True))
     if inputs[1] is None:
-        return _copied({name: [copy] for name, copy in sides.items()}, inputs)
+        return _computed(_renamed(sides, schemas[0]), inputs)
     if inputs[0] is None:
-        return _copied({name: [copy] for name, copy in others.items()}, inputs[1:])
+        return _computed(_renamed(others, schemas[1]), inputs[1:])
     marks = _both(box.left, box.right, schemas, inputs)
     if box.rows is not None or marks is None:
         return {}
@@ -102,6 +103,11 @@ def _paired(box: Join, schemas: Sequence[Schema], inputs: Sequence[Promises | No
         left: Promise((), {(): band.left_mark(own, other)}, joint=(Joint(right, own, other),)),
         right: Promise((), {(): band.right_mark(own, other)}, joint=(Joint(left, other, own),)),
     }
+
+
+def _renamed(names: Mapping[str, str], schema: Schema) -> dict[str, Chain | Extreme]:
+    """Fields that stay what they are under other names."""
+    return {copy: Chain(name, schema.field(name).type) for name, copy in names.items()}
 
 
 def _resampled(
@@ -142,32 +148,42 @@ def _by_groups(promise: Promise | None, order: Order, schema: Schema) -> Promise
     return Promise((), {(): promise.least()})
 
 
-def _copies(box: Map, schema: Schema) -> dict[str, list[str]]:
-    """Of each field the names under which a map lets it pass."""
-    copies: dict[str, list[str]] = {name: [name] for name in box.kept(schema)}
-    for name, how in box.compute.items():
-        column = analyze(how, schema).column if isinstance(how, str) else None
-        if column is not None:
-            copies.setdefault(column, []).append(name)
-    return copies
-
-
-def _copied(copies: Mapping[str, list[str]], inputs: Sequence[Promises | None]) -> Promises:
-    """What is promised of fields holds of their copies, if the grouping fields are there too."""
-    return {
-        copy: replace(
-            promise,
-            by=tuple(copies[name][0] for name in promise.by),
-            joint=tuple(
-                replace(joint, by=other)
-                for joint in promise.joint
-                for other in copies.get(joint.by, ())
-            ),
-        )
-        for attribute, promise in (inputs[0] or {}).items()
-        if all(name in copies for name in promise.by)
-        for copy in copies.get(attribute, ())
+def _made(box: Map, schema: Schema) -> dict[str, Chain | Extreme]:
+    """How a map's fields keep the order of fields of its input; those that do not are left out."""
+    made: dict[str, Chain | Extreme] = {
+        name: Chain(name, schema.field(name).type) for name in box.kept(schema)
     }
+    for name, how in box.compute.items():
+        found = order_kept(how, schema) if isinstance(how, str) else None
+        copied = analyze(how, schema).column if isinstance(how, str) else None
+        if copied is not None:
+            found = Chain(copied, schema.field(copied).type)
+        if found is not None:
+            made[name] = found
+    return made
+
+
+def _computed(made: Mapping[str, Chain | Extreme], inputs: Sequence[Promises | None]) -> Promises:
+    """What is promised of fields holds of what is made of them; groups must be there too."""
+    promises = inputs[0] or {}
+    chains = {name: how for name, how in made.items() if isinstance(how, Chain)}
+    copies: dict[str, str] = {}
+    for name, chain in chains.items():
+        if not chain.functions:
+            copies.setdefault(chain.field, name)
+    found = {}
+    for name, how in made.items():
+        promise = how.promise(promises)
+        if promise is not None and all(group in copies for group in promise.by):
+            joint = tuple(
+                Joint(other, one.own, chain(one.other))
+                for one in promise.joint
+                for other, chain in chains.items()
+                if chain.field == one.by
+            )
+            by = tuple(copies[group] for group in promise.by)
+            found[name] = replace(promise, by=by, joint=joint)
+    return found
 
 
 def _united(schema: Schema, inputs: Sequence[Promises | None]) -> Promises:

@@ -24,7 +24,7 @@ from auroral.sql.operators import choose
 from auroral.sql.syntax import Call, Case, Cast, Index, Lambda, Literal, Member, Name, Node
 from auroral.sql.typed import OnlySparkError, Row, Typed, cast, constant, mismatch, strict
 
-_CAST_FUNCTIONS = {
+CAST_FUNCTIONS = {
     field.type.name: field.type
     for field in Schema.parse(
         "a boolean, b tinyint, c smallint, d int, e bigint, f float, g double, h decimal, "
@@ -54,8 +54,8 @@ def compile_node(node: Node, schema: Schema) -> Typed:
         case Lambda():
             raise OnlySparkError("a lambda function")
         case Call(name, args, aliases):
-            if name in _CAST_FUNCTIONS and len(args) == 1:
-                return cast(compile_node(args[0], schema), _CAST_FUNCTIONS[name])
+            if name in CAST_FUNCTIONS and len(args) == 1:
+                return cast(compile_node(args[0], schema), CAST_FUNCTIONS[name])
             if name not in CATALOGUE:
                 raise OnlySparkError(name)
             typed = [compile_node(arg, schema) for arg in args]
