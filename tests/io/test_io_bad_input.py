@@ -92,7 +92,48 @@ def test_unclosed_quote_costs_its_line_only(tmp_path: Path) -> None:
     path = csv(tmp_path, 'n,s\n1,a\n2,"b\n3,c\n')
     found = read_all(path, "n int, s string")
     assert [n for c in found for n in c.tuples.column("n").to_pylist()] == [1, 3]
-    assert [r for c in found for r in reasons(c)] == [(3, "a quoted field is never closed")]
+    assert [r for c in found for r in reasons(c)] == [
+        (3, "a quoted field is not closed within 1000 lines")
+    ]
+
+
+def test_an_unbalanced_quote_costs_no_more_than_its_line(tmp_path: Path) -> None:
+    """It closed at the next quote of the file, thousands of good rows later."""
+    lines = [f"{n},a" for n in range(50_000)]
+    lines[100] = '100,"a'
+    lines[2_484] = '2484,"x"'
+    found = read_all(csv(tmp_path, "\n".join(["n,s", *lines])), "n int, s string")
+    numbers = [n for c in found for n in c.tuples.column("n").to_pylist()]
+    assert numbers == [n for n in range(50_000) if n != 100]
+    why = "a quoted field is not closed within 1000 lines"
+    assert [r for c in found for r in reasons(c)] == [(102, why)]
+    assert found[0].dead[0].row == '100,"a'
+
+
+def test_a_dead_letter_says_how_many_lines_it_spans(tmp_path: Path) -> None:
+    text = 'n,s\n1,"a\n2,b\n3,"c"\nx,"y\nz"\n5,"d\ne"\n'
+    chunk = read(csv(tmp_path, text), "n int, s string")
+    assert chunk.tuples.to_pylist() == [
+        {"n": 1, "s": 'a\n2,b\n3,c"'},
+        {"n": 5, "s": "d\ne"},
+    ]
+    assert reasons(chunk) == [(5, "n: expected int, found 'x'; the record spans 2 lines")]
+    chunk = read(csv(tmp_path, 'n,s\n1,"a\n2,b\n3,",c\n'), "n int, s string")
+    assert reasons(chunk) == [(2, "expected 2 fields, found 3; the record spans 3 lines")]
+
+
+@pytest.mark.parametrize(
+    ("most", "numbers", "dead"),
+    [(3, [1, 5], []), (2, [5], [2, 3, 4]), (1, [5], [2, 3, 4])],
+)
+def test_how_long_a_quoted_field_may_be(
+    tmp_path: Path, most: int, numbers: list[int], dead: list[int]
+) -> None:
+    """One of three lines."""
+    path = csv(tmp_path, 'n,s\n1,"a\n2\n"\n5,e\n')
+    chunk = read(path, "n int, s string", max_field_lines=most)
+    assert chunk.tuples.column("n").to_pylist() == numbers
+    assert [letter.line for letter in chunk.dead] == dead
 
 
 VALUES = [

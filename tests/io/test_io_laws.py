@@ -257,3 +257,23 @@ def test_other_fields_are_read_the_same_in_any_blocks(
         assert found(1 << 20, fast=False) == whole
     assert not any(row[0] == "dead" and "no field" in row[2] for row in whole)
     assert whole[-1][1] == 7 or whole[-1][2] == "_at is missing"
+
+
+@given(CSV_ROWS, st.integers(1, 60), st.sampled_from(["\n", "\r\n", "\r"]), st.integers(1, 4))
+@settings(max_examples=200, deadline=None)
+def test_long_quoted_fields_are_cut_the_same_in_any_blocks(
+    lines: list[str], block: int, end: str, most_lines: int
+) -> None:
+    def found(size: int, fast: bool = True) -> list[Any]:
+        slow = mock.patch.object(CsvReader, "_split", return_value=None)
+        with mock.patch.object(blocks, "BLOCK_BYTES", size), nullcontext() if fast else slow:
+            source = FileSource("s", path, SCHEMA, max_field_lines=most_lines)
+            return said(drain(source, cycle([3])))
+
+    with file(".csv", ["t,s", *lines], end) as path:
+        whole = found(1 << 20)
+        assert found(block) == whole
+        assert found(1 << 20, fast=False) == whole
+        assert found(block, fast=False) == whole
+    for _, _, text in (row for row in whole if row[0] == "row"):
+        assert lexer.lines((text or "").encode()) < most_lines

@@ -41,6 +41,15 @@ class Place:
     name: str
     line: Callable[[int], int | None]
     row: Callable[[int], str]
+    lines: Callable[[int], int] = lambda _: 1
+    """How many lines a record spans."""
+
+    def letter(self, stream: str, i: int, reason: str) -> DeadLetter:
+        """The dead letter of a record, which says how much it takes with it."""
+        line, spans = self.line(i), self.lines(i)
+        if spans > 1:
+            reason = f"{reason}; the record spans {spans} lines"
+        return DeadLetter(stream, self.name, line, reason, cut(self.row(i)))
 
 
 class Assembler:
@@ -81,10 +90,7 @@ class Assembler:
             rank[plain],
             () if punctual is None else self._punctuations(records, keep & punctual, rank),
             None if at_us is None else at_us[keep],
-            tuple(
-                DeadLetter(self.stream, place.name, place.line(i), reasons[i], cut(place.row(i)))
-                for i in bad
-            ),
+            tuple(place.letter(self.stream, i, reasons[i]) for i in bad),
             marks,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,10 @@ _SECONDS = Type("double")
 class CsvReader:
     """Reads one CSV file; Arrow splits and casts, the exact lexer does what Arrow refuses."""
 
-    def __init__(self, path: str, rows: RowReader):
+    def __init__(self, path: str, rows: RowReader, most_lines: int = lexer.FIELD_LINES):
+        """A quoted field has at most `most_lines` lines."""
         self.path = path
+        self._most_lines = most_lines
         self.rows = rows
         self.assembler = rows.assembler
         self._names, self._byte, self._line = self._header()
@@ -46,23 +48,26 @@ class CsvReader:
         return {"byte": self._byte, "line": self._line}
 
     def chunks(self, base: Any) -> Iterator[Chunk]:
-        for block in blocks(self.path, base["byte"], base["line"], lexer.cut):
+        for block in self._blocks(base["byte"], base["line"]):
             yield self._chunk(block)
 
     def arrivals(self) -> Iterator[np.ndarray]:
         column = self._places["_at"]
-        for block in blocks(self.path, self._byte, self._line, lexer.cut):
+        for block in self._blocks(self._byte, self._line):
             split = self._split(block, column)
             texts = split[0] if split else self._split_exactly(block)[0][column]
             seconds, _ = parse(texts, _SECONDS)
             yield np.asarray(seconds.to_numpy(zero_copy_only=False), dtype=np.float64)
 
+    def _blocks(self, byte: int, line: int) -> Iterator[Block]:
+        return blocks(self.path, byte, line, partial(lexer.cut, most_lines=self._most_lines))
+
     def _header(self) -> tuple[list[str], int, int]:
         """The column names, and where the first record starts."""
         byte, line = 0, 1
-        for block in blocks(self.path, 0, 1, lexer.cut):
+        for block in self._blocks(0, 1):
             skip = len(_BOM) if block.byte == 0 and block.data.startswith(_BOM) else 0
-            for record in lexer.records(block.data[skip:]):
+            for record in lexer.records(block.data[skip:], most_lines=self._most_lines):
                 byte = block.byte + skip + record.after
                 line = block.line + lexer.lines(block.data[skip : skip + record.after])
                 if record.fields != [None]:
@@ -165,7 +170,7 @@ class CsvReader:
         if block.broken:
             yield lexer.Record(0, len(block.data), len(block.data), [], block.broken)
             return
-        for record in lexer.records(block.data):
+        for record in lexer.records(block.data, most_lines=self._most_lines):
             if record.fields != [None] or len(self._names) == 1:
                 yield record
 
@@ -224,4 +229,7 @@ def _place(path: str, block: Block, records: Callable[[], list[lexer.Record]]) -
         raw = block.data[record.start : min(record.end, record.start + 4 * ROW_CHARS)]
         return raw.decode(errors="backslashreplace")
 
-    return Place(path, line, row)
+    def lines(i: int) -> int:
+        return lexer.lines(block.data[found()[i].start : found()[i].end]) + 1
+
+    return Place(path, line, row, lines)

@@ -13,6 +13,7 @@ from auroral.io.blocks import cannot_read
 from auroral.io.chunk import Chunk
 from auroral.io.files import CHUNK_ROWS, SUFFIXES, FileSource, format_of
 from auroral.io.fit import Extra
+from auroral.io.lexer import FIELD_LINES
 from auroral.network.types import Schema
 
 
@@ -35,6 +36,7 @@ class DirectorySource:
         by: Sequence[str] = (),
         chunk_rows: int = CHUNK_ROWS,
         extra: Extra = "reject",
+        max_field_lines: int = FIELD_LINES,
     ):
         self.stream = stream
         self.path = str(path)
@@ -46,6 +48,7 @@ class DirectorySource:
             "by": by,
             "chunk_rows": chunk_rows,
             "extra": extra,
+            "max_field_lines": max_field_lines,
         }
         self._files: list[str] = []
         self._next = 0

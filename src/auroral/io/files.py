@@ -12,6 +12,7 @@ from auroral.io.chunk import Chunk
 from auroral.io.csv_reader import CsvReader
 from auroral.io.fit import Extra
 from auroral.io.jsonl_reader import JsonlReader
+from auroral.io.lexer import FIELD_LINES
 from auroral.io.parquet_reader import ParquetReader
 from auroral.io.reader import Reader, ascending, in_order_of_arrival
 from auroral.io.rows import RowReader
@@ -48,7 +49,8 @@ def format_of(path: str, format: str | None = None) -> str:
 class FileSource:
     """The rows of one file: in file order, or in order of `_at` if it has that column.
 
-    A file whose `_at` is not ascending is held in memory as a whole to be sorted.
+    A file whose `_at` is not ascending is held in memory as a whole to be sorted. In CSV a quoted
+    field of more than `max_field_lines` lines is a dead letter.
     """
 
     def __init__(
@@ -62,11 +64,13 @@ class FileSource:
         by: Sequence[str] = (),
         chunk_rows: int = CHUNK_ROWS,
         extra: Extra = "reject",
+        max_field_lines: int = FIELD_LINES,
     ):
         self.stream = stream
         self.path = str(path)
         self.schema = schema
         self.chunk_rows = chunk_rows
+        self._max_field_lines = max_field_lines
         rows = RowReader(
             stream, schema, progress_on=progress_on, by=by, place=self.path, extra=extra
         )
@@ -79,7 +83,7 @@ class FileSource:
 
     def _open(self, kind: str, rows: RowReader) -> Reader:
         if kind == "csv":
-            return CsvReader(self.path, rows)
+            return CsvReader(self.path, rows, self._max_field_lines)
         if kind == "jsonl":
             return JsonlReader(self.path, rows)
         return ParquetReader(self.path, rows, self.chunk_rows)

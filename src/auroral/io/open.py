@@ -30,7 +30,7 @@ _ANY = {"name": False, "idle": False}
 """Options of every source: what it is called, and when its stream waits for it no more."""
 _FILE_OPTIONS = {"path": True, "once": False, "extra": False, **_ANY}
 SOURCES: dict[str, dict[str, bool]] = {
-    "csv": _FILE_OPTIONS,
+    "csv": {**_FILE_OPTIONS, "max_field_lines": False},
     "jsonl": _FILE_OPTIONS,
     "parquet": _FILE_OPTIONS,
     "rate": {"rows_per_second": True, "rows": False, "fields": False, "seed": False, **_ANY},
@@ -44,6 +44,8 @@ SINKS: dict[str, dict[str, bool]] = {
     "console": {},
     "callback": {"function": True},
 }
+_WHOLE = {"rate": ("rows", "seed"), "csv": ("max_field_lines",)}
+"""Options that are whole numbers."""
 _ALIASES = {"json": "jsonl", "ndjson": "jsonl"}
 SINKS_TO_COME = ("kafka",)
 """Formats that a network may name already, although nothing writes them yet."""
@@ -79,6 +81,8 @@ def open_source(
     reading: dict[str, Any] = {"progress_on": progress_on, "by": by, "extra": extra}
     if kind == "iterable":
         return IterableSource(stream, options["rows"], schema, **reading)
+    if "max_field_lines" in options:
+        reading["max_field_lines"] = options["max_field_lines"]
     path = str(Path(root, options["path"]))
     if os.path.isdir(path) or str(options["path"]).endswith("/"):
         once = bool(options.get("once", plain))
@@ -249,9 +253,11 @@ def _check(options: dict[str, Any], formats: Mapping[str, dict[str, bool]], wher
             problem = f"expected a path, found {options['path']!r}"
             raise UsageError("BAD_OPTION", problem, where=where)
         require_local(options["path"], where)
-    for name in ("rows", "seed"):
-        if kind == "rate" and options.get(name) is not None:
+    for name in _WHOLE.get(kind, ()):
+        if options.get(name) is not None:
             _number(options, name, where, whole=True)
+    if options.get("max_field_lines", 1) < 1:
+        raise UsageError("BAD_OPTION", "max_field_lines: expected at least 1", where=where)
     return kind
 
 
