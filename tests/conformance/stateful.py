@@ -18,7 +18,10 @@ _SIMPLE = ("int", "bigint", "double", "string", "decimal", "date", "timestamp", 
 _GROUPING = ("int", "bigint", "double", "string", "boolean", "date")
 _NUMBERS = {"int", "bigint", "double"}
 _WIDEST = 12
-KINDS = ("aggregate", "aggregate", "aggregate", "join", "join", "resample", "dedup", "bsort")
+KINDS = (
+    *("aggregate", "aggregate", "aggregate", "join", "join", "resample", "dedup", "bsort"),
+    "stateful_map",
+)
 ORDER_KEPT = {
     "int": ("{0} - 2", "{0} * 3", "cast({0} as bigint)", "greatest({0}, {0} + 1)"),
     "bigint": ("{0} div 2", "3 + {0}", "round({0}, -1)", "least({0}, {0} * 2)"),
@@ -178,6 +181,15 @@ class _Builder:
         ):
             return self._filter(name)
         return self._net.box("number", name, input=arc, **{"as": "nr"})
+
+    def _stateful_map(self, name: str) -> Arc:
+        rng, arc = self._rng, self._arc()
+        returns = {"length": "bigint", "text": "string", "parts": "array<string>"}
+        free = [n for n in arc.schema.names if n not in returns]
+        kept = [n for n in free if rng.random() < 0.4]
+        keep = "*" if len(free) == len(arc.schema) and rng.random() < 0.3 else kept
+        udf = "stateful_functions:Gather"
+        return arc.stateful_map(udf, by=self._by(arc), returns=returns, keep=keep, name=name)
 
     # ── boxes that do not ──
 

@@ -39,6 +39,7 @@ SEEDS = {
     "join": (0, 2, 3),
     "number": (0,),
     "resample": (1, 3),
+    "stateful_map": (1, 2),
 }
 
 
@@ -56,6 +57,18 @@ def test_one_box_gives_what_the_reference_gives(
     net = stateful_network(rng, 1, (kind,))
     batches = Events(rng, net).script(24, drains=0.1)
     chosen = way(rng, crashing=False)
+    set_out(monkeypatch, chosen)
+    Run(make_engine, net, batches, chosen, TABLES).go(tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_functions_with_state_survive_crashes(
+    make_engine: MakeEngine, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = Random(f"functions {seed}")
+    net = stateful_network(rng, 3, ("stateful_map",))
+    batches = Events(rng, net).script(24, drains=0.2)
+    chosen = way(rng, crashing=True)
     set_out(monkeypatch, chosen)
     Run(make_engine, net, batches, chosen, TABLES).go(tmp_path)
 

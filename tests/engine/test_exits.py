@@ -165,8 +165,20 @@ def test_a_tuple_that_ends_its_worker_fails_alone(
                 how()
             return sum(state)
 
+    class Total:
+        returns = "total bigint"
+
+        def init(self) -> int:
+            return 0
+
+        def step(self, total: int, row: dict[str, int]) -> tuple[int, dict[str, int]]:
+            if row["n"] == 7:
+                how()
+            return total + row["n"], {"total": total + row["n"]}
+
     net = ticks()
     arc = net.stream("s", "n bigint")
+    net.output("t", arc.stateful_map(Total, name="t"))
     net.output("o", arc.map(keep=["n"], name="m", b=ending(how)))
     order, window = au.Order("tup#"), au.Window(size=2)
     net.output("w", arc.aggregate(order, window, name="w", total=Window))
@@ -191,8 +203,10 @@ def test_a_tuple_that_ends_its_worker_fails_alone(
         stats = engine.stats()
         assert stats["queries"]["exits"]["errors"] == 1
         assert stats["queries"]["exits"]["error"] == why
-        assert stats["boxes"]["m"]["dead"] == stats["boxes"]["w"]["dead"] == 1
-        assert engine.dead_letters.read_text().count(why) == 2
+        totals = [sum(m for m in range(n + 1) if m != 7) for n in range(40) if n != 7]
+        assert engine.dequeue("t")["total"].to_pylist() == totals
+        assert {stats["boxes"][name]["dead"] for name in "mwt"} == {1}
+        assert engine.dead_letters.read_text().count(why) == 3
 
 
 @pytest.mark.spark

@@ -56,6 +56,7 @@ class Ran:
     late: dict[str, int] = field(default_factory=dict)
     held: list[int | None] = field(default_factory=list)
     stored: list[dict[str, int]] = field(default_factory=list)
+    dead: list[tuple[str, str]] = field(default_factory=list)
 
 
 def drive(
@@ -98,6 +99,7 @@ def drive(
                 if parquet
                 else table
             )
+        ran.dead += emitted.dead
         ran.held.append(emitted.held)
         ran.stored.append({name: table.num_rows for name, table in state.items()})
         first = last

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from auroral.network.box import BOXES
+from auroral.network.box import BOXES, VARIANTS
 from auroral.network.json_schema import network_schema
 
 from .documents import EVERY, SOLDIERS
@@ -97,7 +97,7 @@ def test_the_published_schema_is_up_to_date() -> None:
 def test_every_box_is_described() -> None:
     options = SCHEMA["properties"]["boxes"]["additionalProperties"]["oneOf"]
     assert {option["$ref"].rpartition("/")[2] for option in options} == {
-        box.__name__ for box in BOXES.values()
+        box.__name__ for box in (*BOXES.values(), *VARIANTS.values())
     }
     assert all(SCHEMA["$defs"][box.__name__].get("description") for box in BOXES.values())
 

@@ -9,6 +9,7 @@ from auroral.boxes.map import Map
 from auroral.boxes.number import Number
 from auroral.boxes.read import Read
 from auroral.boxes.resample import Resample
+from auroral.boxes.stateful_map import StatefulMap
 from auroral.boxes.union import Union
 from auroral.boxes.update import Update
 from auroral.boxes.wait_for import WaitFor
@@ -23,6 +24,7 @@ __all__ = [
     "Number",
     "Read",
     "Resample",
+    "StatefulMap",
     "Union",
     "Update",
     "WaitFor",

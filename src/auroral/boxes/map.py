@@ -32,6 +32,7 @@ class Map(OneInput):
     box: Literal["map"] = "map"
     compute: dict[str, Computed] = {}  # noqa: RUF012
     keep: Literal["*"] | tuple[StrictStr, ...] = ()
+    state: Literal[False] = False
 
     def model_post_init(self, _context: Any) -> None:
         if not self.compute and not self.keep:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from auroral.errors import NetworkError
-from auroral.network.function import load_named
+from auroral.network.function import fresh, load_named
 from auroral.network.types import Type
 
 
@@ -37,14 +37,6 @@ class PythonFunction:
             ) from None
 
 
-def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
-    """How a function may be called; None if it does not tell. Wrappers take what they take."""
-    try:
-        return inspect.signature(function, follow_wrapped=False)
-    except (TypeError, ValueError):
-        return None
-
-
 @dataclass(frozen=True)
 class Named:
     """A function by its name, imported where it is called: workers have other module paths."""
@@ -53,4 +45,4 @@ class Named:
     directory: Path | None
 
     def __call__(self, *arrays: Any) -> Any:
-        return load_named(self.name, self.directory)(*arrays)
+        return fresh(load_named(self.name, self.directory))(*arrays)

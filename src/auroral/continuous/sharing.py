@@ -18,13 +18,14 @@ from auroral.continuous.aggregate_reading import (
 from auroral.continuous.analysis import Asked, Surroundings, asked
 from auroral.continuous.compiler import Compiled, compile_query
 from auroral.continuous.families import ReadFamily, parameters
-from auroral.continuous.functions import Named, PythonFunction, signature_of
+from auroral.continuous.functions import Named, PythonFunction
 from auroral.continuous.progress import progressing, promised
 from auroral.continuous.reading import NotShared, Reader, constants_table, family_constants
 from auroral.continuous.template import Template
 from auroral.errors import NetworkError
 from auroral.network.box import Scope
 from auroral.network.check import TypedArc
+from auroral.network.function import signature_of
 from auroral.network.network import Network
 from auroral.network.parameters import odd_value
 from auroral.network.queries import Family, Query, parameter_types

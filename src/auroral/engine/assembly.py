@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from auroral.boxes.eddy import Eddy
+from auroral.boxes.stateful_map import StatefulMap
 from auroral.continuous.expansion import expanded
 from auroral.continuous.in_order import in_order
 from auroral.continuous.sharing import python_functions
@@ -117,7 +118,8 @@ def stateful_boxes(
             port: snapshot(checked.network, table, store.directory, tables)
             for port, table in _tables(checked, name).items()
         }
-        fields = checked.arcs[name].schema.names
+        whole = isinstance(box, StatefulMap)  # its dead letters are tuples, not windows
+        fields = (checked.schemas_of(name)[0] if whole else checked.arcs[name].schema).names
         found[name] = StatefulBox(store, plane, runner, box, fields, paths)
     return found
 

@@ -127,7 +127,7 @@ def describe_entity(name: str, checked: CheckedNetwork, stats: Mapping[str, Any]
         box = network.boxes[name]
         ports = {arc.name: str(arc.schema) for arc in checked.outputs_of(name)}
         counts = {arc: stats["arcs"][arc] for arc in ports}
-        found |= {"kind": "box", **box.document(), "box": box.kind, "arcs": ports, "stats": counts}
+        found |= {"kind": "box", **box.document(), "box": box.box, "arcs": ports, "stats": counts}
     elif name in network.tables:
         found |= {"kind": "table", **network.tables[name].document()}
     elif name in checked.arcs:

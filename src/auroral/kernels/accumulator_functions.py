@@ -13,7 +13,7 @@ from auroral.kernels.accumulator_lists import appended, empty_lists
 from auroral.kernels.accumulator_spec import CallSpec
 from auroral.kernels.calling import described
 from auroral.kernels.shelter import Done, attempted
-from auroral.network.function import load_named
+from auroral.network.function import fitted_value, load_named
 
 State = Sequence[pa.Array]
 
@@ -49,7 +49,7 @@ class WindowFunction:
             for at, window in enumerate(state[0].slice(first, last - first)):
                 try:
                     rows = (tuple(row.values())[:width] for row in _python(window))
-                    values.append(_typed(run_window(cls, rows), returns))
+                    values.append(fitted_value(run_window(cls, rows), returns))
                 except BaseException as error:  # sys.exit() is no more than another mistake
                     failures[at] = described(error)
                     values.append(pa.nulls(1, returns))
@@ -76,10 +76,3 @@ def run_window(cls: Any, rows: Iterable[tuple[Any, ...]]) -> Any:
 
 def _python(window: pa.ListScalar) -> list[dict[str, Any]]:
     return list(window.as_py(maps_as_pydicts="lossy"))
-
-
-def _typed(value: Any, to: pa.DataType) -> pa.Array:
-    try:
-        return pa.array([value], to)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([value]).cast(to)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.kernels.shelter import Done, attempted
-from auroral.network.function import fitted
+from auroral.network.function import fitted, fresh
 from auroral.network.types import Type
 
 _MOST_SAID = 500
@@ -51,7 +51,7 @@ def _checked(
     function: Callable[..., Any], returns: Type, arrays: Sequence[pa.Array], rows: int
 ) -> pa.Array:
     """What the function returns, in its type."""
-    found = function(*arrays)
+    found = fresh(function)(*arrays)
     if isinstance(found, pa.ChunkedArray):
         found = found.combine_chunks()
     if not isinstance(found, pa.Array):

@@ -8,6 +8,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -15,6 +16,23 @@ Done = tuple[pa.Array, dict[int, str]]
 """A value for each of some rows, and why there is none, by row."""
 Work = Callable[[int, int], Done]
 """Does the rows from one up to another; failures count from the first of them."""
+
+T = TypeVar("T")
+
+
+class Turns(Protocol[T]):
+    """Work that goes from row to row, so that each run of rows sees what those before it did."""
+
+    @property
+    def work(self) -> Callable[[int, int], T]:
+        """Does the rows from one up to another; what it returns can be pickled."""
+
+    def take(self, done: T) -> None:
+        """Take what a run of rows made."""
+
+    def failed(self, first: int, last: int, why: str) -> None:
+        """Learn that rows were not done."""
+
 
 HOPELESS = 100
 """After so many rows in a row that have ended it, a function is not called again in a step."""
@@ -27,23 +45,23 @@ class _Shelter:
         self._in_a_row: dict[Hashable, int] = {}
         """By function how many single rows have ended it since one did not."""
 
-    def halved(self, name: Hashable, first: int, last: int, to: pa.DataType, work: Work) -> Done:
-        """Rows that end the process are found by halves."""
+    def halved(self, name: Hashable, first: int, last: int, turns: Turns[T]) -> None:
+        """Rows that end the process are found by halves, from the first row to the last."""
         if self._in_a_row.get(name, 0) >= HOPELESS:
             why = f"not called: the function ended its process {HOPELESS} times in a row"
-            return pa.nulls(last - first, to), dict.fromkeys(range(last - first), why)
-        ended = _in_child(first, last, work)
-        if not isinstance(ended, str):
+            turns.failed(first, last, why)
+            return
+        done, ended = _in_child(first, last, turns.work)
+        if done is not None:
             self._in_a_row[name] = 0
-            return ended
-        if last - first == 1:
+            turns.take(done)
+        elif last - first == 1:
             self._in_a_row[name] = self._in_a_row.get(name, 0) + 1
-            return pa.nulls(1, to), {0: ended}
-        middle = (first + last) // 2
-        values, failures = self.halved(name, first, middle, to, work)
-        more, others = self.halved(name, middle, last, to, work)
-        failures |= {row + middle - first: why for row, why in others.items()}
-        return pa.concat_arrays([values, more]), failures
+            turns.failed(first, last, ended)
+        else:
+            middle = (first + last) // 2
+            self.halved(name, first, middle, turns)
+            self.halved(name, middle, last, turns)
 
 
 _shelter: _Shelter | None = None
@@ -68,11 +86,41 @@ def attempted(name: Hashable, rows: int, returns: pa.DataType, work: Work) -> Do
     """
     if _shelter is None or not rows:
         return work(0, rows)
-    return _shelter.halved(name, 0, rows, returns, work)
+    gathered = _Gathered(work, returns)
+    in_turn(name, rows, gathered)
+    return pa.concat_arrays(gathered.values), gathered.failures
 
 
-def _in_child(first: int, last: int, work: Work) -> Done | str:
-    """What a child of this process makes of some rows; how it ended if it gave nothing.
+def in_turn(name: Hashable, rows: int, turns: Turns[T]) -> None:
+    """Do all rows, one run of them after another; each run begins when the one before is taken."""
+    if _shelter is None or not rows:
+        turns.take(turns.work(0, rows))
+    else:
+        _shelter.halved(name, 0, rows, turns)
+
+
+class _Gathered:
+    """Values and failures of runs of rows, put together."""
+
+    def __init__(self, work: Work, returns: pa.DataType):
+        self.work = work
+        self._returns = returns
+        self.values: list[pa.Array] = []
+        self.failures: dict[int, str] = {}
+        self._rows = 0
+
+    def take(self, done: Done) -> None:
+        values, failures = done
+        self.values.append(values)
+        self.failures |= {self._rows + row: why for row, why in failures.items()}
+        self._rows += len(values)
+
+    def failed(self, first: int, last: int, why: str) -> None:
+        self.take((pa.nulls(last - first, self._returns), dict.fromkeys(range(last - first), why)))
+
+
+def _in_child(first: int, last: int, work: Callable[[int, int], T]) -> tuple[T | None, str]:
+    """What a child of this process makes of some rows; or how it ended, if it gave nothing.
 
     It answers by a file: a pipe would stay open while a child of its own lives.
     """
@@ -89,9 +137,9 @@ def _in_child(first: int, last: int, work: Work) -> Done | str:
         file.seek(0)
         found = file.read()
     if found and not code:
-        done: Done = pickle.loads(found)
-        return done
-    return f"the function ended its process ({_how(code)})"
+        done: T = pickle.loads(found)
+        return done, ""
+    return None, f"the function ended its process ({_how(code)})"
 
 
 def _how(code: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +62,24 @@ class Arc:
         """Compute new fields; `keep="*"` keeps the old ones too."""
         kept = keep if isinstance(keep, str) else tuple(keep)
         return self._add("map", name, keep=kept, compute=compute)
+
+    def stateful_map(
+        self,
+        udf: str | Callable[..., Any],
+        *,
+        by: Sequence[str] = (),
+        returns: str | Mapping[str, str] | Schema | None = None,
+        keep: str | Sequence[str] = (),
+        name: str | None = None,
+    ) -> Arc:
+        """Let a class with `init()` and `step(state, row)` make at most one tuple of each.
+
+        `returns` are the fields of the rows it returns, unless the class has an attribute of that
+        name; `by` gives each group a state of its own; `keep` names fields that pass unchanged.
+        """
+        kept = keep if isinstance(keep, str) else tuple(keep)
+        given = {"udf": udf, "by": tuple(by), "returns": returns, "keep": kept}
+        return self._add("map", name, state=True, **given)
 
     def union(self, *others: Arc, name: str | None = None) -> Arc:
         """Merge with other arcs of the same schema."""

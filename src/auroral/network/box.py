@@ -92,6 +92,28 @@ def register(cls: BoxType) -> BoxType:
     return cls
 
 
+VARIANTS: dict[tuple[str, str], type[Box]] = {}
+"""Boxes that a file declares by a kind and one of its keys: `box: map` with `state`."""
+
+
+def register_variant(kind: str, key: str) -> Callable[[BoxType], BoxType]:
+    """Make a box known that stands for `box: kind` where `key` is given and not false."""
+
+    def enter(cls: BoxType) -> BoxType:
+        VARIANTS[kind, key] = cls
+        return cls
+
+    return enter
+
+
+def class_of(declared: Mapping[str, object], kind: str) -> type[Box]:
+    """The box that a declaration of a known kind means."""
+    for (of, key), cls in VARIANTS.items():
+        if of == kind and declared.get(key, False) is not False:
+            return cls
+    return BOXES[kind]
+
+
 class OneInput(Box):
     """A box with a single input arc."""
 

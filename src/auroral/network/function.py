@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -48,10 +49,7 @@ class Function(Declaration):
 
     @field_serializer("udf")
     def _name(self, udf: Any) -> str:
-        if isinstance(udf, str):
-            return udf
-        module = getattr(udf, "__module__", "__main__")
-        return f"{module}:{self.label if hasattr(udf, '__qualname__') else f'<{self.label}>'}"
+        return written(udf)
 
     @property
     def label(self) -> str:
@@ -113,6 +111,15 @@ class Function(Declaration):
         )
 
 
+def written(udf: str | Callable[..., Any]) -> str:
+    """A function as a file names it; angle brackets mark one that no file can name."""
+    if isinstance(udf, str):
+        return udf
+    label = _qualified(udf)
+    module = getattr(udf, "__module__", "__main__")
+    return f"{module}:{label if hasattr(udf, '__qualname__') else f'<{label}>'}"
+
+
 def _wrapped(declared: Any) -> Any:
     return Function(udf=declared) if callable(declared) else declared
 
@@ -169,6 +176,22 @@ def _parts(name: str) -> tuple[str, str]:
     return module, attribute
 
 
+def fresh(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What one call uses: a new instance of a class, a copy of an object, a function as it is.
+
+    >>> class Counter:
+    ...     calls = 0
+    ...     def __call__(self, n):
+    ...         self.calls += 1
+    ...         return [self.calls] * len(n)
+    >>> used = Counter()
+    >>> fresh(Counter)([7]), fresh(used)([7]), fresh(used)([7, 8]), fresh(len)([7])
+    ([1], [1], [1, 1], 1)
+    """
+    made: Callable[..., Any] = function() if isinstance(function, type) else deepcopy(function)
+    return made
+
+
 def fitted(result: pa.Array, returns: Type, function: Callable[..., Any]) -> pa.Array:
     """What a function gave, in the type it was declared with."""
     try:
@@ -178,11 +201,40 @@ def fitted(result: pa.Array, returns: Type, function: Callable[..., Any]) -> pa.
         raise TypeError(f"{problem} ({error})") from None
 
 
-def _parameters(target: Callable[..., Any], label: str) -> tuple[str, ...]:
+def fitted_value(value: Any, to: pa.DataType) -> pa.Array:
+    """One value that a function returned, as an array of a type; raises if it does not fit."""
     try:
-        parameters = list(inspect.signature(target).parameters.values())
+        return pa.array([value], to)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([value]).cast(to)
+
+
+def require_row(row: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    """Refuse what is no row with some of these fields; those that it lacks are NULL."""
+    if not isinstance(row, Mapping):
+        raise TypeError(f"expected a row as a dict, or None, found {type(row).__name__}")
+    for name in row:
+        if name not in names:
+            raise ValueError(f"the row has a field {name!r}, but returns names {', '.join(names)}")
+    return row
+
+
+def signature_of(
+    function: Callable[..., Any], *, follow_wrapped: bool = False
+) -> inspect.Signature | None:
+    """How a function, or an instance of a class, may be called; None if it does not tell."""
+    try:
+        if not isinstance(function, type):
+            return inspect.signature(function, follow_wrapped=follow_wrapped)
+        signature = inspect.signature(function.__call__, follow_wrapped=follow_wrapped)
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
     except (TypeError, ValueError):
-        parameters = None
+        return None
+
+
+def _parameters(target: Callable[..., Any], label: str) -> tuple[str, ...]:
+    signature = signature_of(target, follow_wrapped=True)
+    parameters = None if signature is None else list(signature.parameters.values())
     if parameters is None or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         raise NetworkError(
             "MISSING_KEY", f"{label}: its arguments are not known", hint="add args: [fields]"

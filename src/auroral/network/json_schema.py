@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from auroral.network.box import BOXES
+from auroral.network.box import BOXES, VARIANTS
 from auroral.network.declarations import ConnectionPoint, EngineOptions, Output, Stream, Table
 from auroral.network.function import Function
 from auroral.network.queries import Family, Query
@@ -25,16 +25,17 @@ def network_schema() -> dict[str, Any]:
         "outputs": Output,
     }
     models: list[type[BaseModel]] = [*sections.values(), EngineOptions, Query, Family]
-    models += BOXES.values()
+    kinds = [*BOXES.values(), *VARIANTS.values()]
+    models += kinds
     references, definitions = models_json_schema(
         [(model, "validation") for model in models], by_alias=True
     )
-    for box in BOXES.values():
+    for box in kinds:
         definition = definitions["$defs"][box.__name__]
         definition["required"] = ["box", *definition.get("required", [])]
     properties = {name: _named(references[model, "validation"]) for name, model in sections.items()}
     queries = [references[model, "validation"] for model in (Query, Family)]
-    boxes = [references[box, "validation"] for box in BOXES.values()]
+    boxes = [references[box, "validation"] for box in kinds]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Auroral network",

@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 from auroral.errors import NetworkError, closest, known
 from auroral.network import validation
 from auroral.network.arc import Arc
-from auroral.network.box import BOXES, Box, Resolver
+from auroral.network.box import BOXES, Box, Resolver, class_of
 from auroral.network.check import CheckedNetwork, check, type_arcs
 from auroral.network.declarations import (
     IN_NETWORK,
@@ -313,7 +313,7 @@ class Network:
                 else NetworkError("CANNOT_SAVE", f"this cannot stand in a file: {error}")
             )
             raise self.locate(problem, section, name) from None
-        return {"box": declared.kind, **document} if section == "boxes" else document
+        return {"box": declared.box, **document} if section == "boxes" else document
 
     def _read(self, section: str, entries: Any) -> None:
         if entries is not None and not isinstance(entries, Mapping):
@@ -382,7 +382,7 @@ class Network:
                 where=self.place("boxes", name, "box"),
                 hint=closest(str(kind), BOXES),
             )
-        return BOXES[kind]
+        return class_of(declared, kind)
 
     def _require(self, declared: Any, fits: bool, expected: str, path: tuple[str, str]) -> Any:
         if not fits:

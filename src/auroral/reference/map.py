@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.boxes.map import Map
-from auroral.network.function import Function, fitted
+from auroral.network.function import Function, fitted, fresh
 from auroral.network.types import Schema
 from auroral.reference.operator import RAISED, FunctionFailedError, Row
 from auroral.sql.expression import evaluator
@@ -50,7 +50,7 @@ def _caller(how: Function, schema: Schema, directory: Path | None) -> Callable[[
     def call(row: Row) -> Any:
         arguments = [pa.array([row[name]], type) for name, type in types.items()]
         try:
-            result = function(*arguments)
+            result = fresh(function)(*arguments)
             found = result if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result)
             if len(found) != 1:
                 raise ValueError(f"expected 1 values, the function returned {len(found)}")

@@ -10,7 +10,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from auroral.boxes import Aggregate, BSort, Dedup, Filter, Join, Map, Number, Resample, Union
+from auroral.boxes import (
+    Aggregate,
+    BSort,
+    Dedup,
+    Filter,
+    Join,
+    Map,
+    Number,
+    Resample,
+    StatefulMap,
+    Union,
+)
 from auroral.continuous.compiler import Compiled
 from auroral.continuous.expansion import expanded
 from auroral.continuous.sharing import QueryReader
@@ -31,6 +42,7 @@ from auroral.reference.operator import Emission, Failed, Now, Operator, Row, Tup
 from auroral.reference.promises import rule
 from auroral.reference.query import ReferenceSelectJoin, SelectJoin
 from auroral.reference.resample import ReferenceResample
+from auroral.reference.stateful_map import ReferenceStatefulMap
 from auroral.reference.union import ReferenceUnion
 from auroral.sql.expression import evaluator
 
@@ -271,6 +283,8 @@ def _operator(place: str, box: Box, inputs: list[Schema], directory: Path | None
         return ReferenceDedup(box, inputs, directory)
     if isinstance(box, Resample):
         return ReferenceResample(box, inputs, directory)
+    if isinstance(box, StatefulMap):
+        return ReferenceStatefulMap(box, inputs, directory)
     raise not_executable(place, box)
 
 

@@ -7,7 +7,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from auroral.boxes import Aggregate, BSort, Dedup, Filter, Join, Map, Number, Resample, Union
+from auroral.boxes import (
+    Aggregate,
+    BSort,
+    Dedup,
+    Filter,
+    Join,
+    Map,
+    Number,
+    Resample,
+    StatefulMap,
+    Union,
+)
 from auroral.boxes.join import joined
 from auroral.boxes.order import TUPLE_NUMBER, Order
 from auroral.boxes.window import in_marks, is_predicate
@@ -33,6 +44,9 @@ def rule(box: Box, port: str, schemas: Sequence[Schema]) -> Rule:
     """The rule for one arc of a box."""
     if isinstance(box, Map):
         return partial(_computed, _made(box, schemas[0]))
+    if isinstance(box, StatefulMap):
+        kept = {n: Chain(n, schemas[0].field(n).type) for n in box.kept(schemas[0])}
+        return partial(_computed, kept)
     if isinstance(box, Union):
         return partial(_united, schemas[0])
     if port and not isinstance(box, Filter):

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from auroral.boxes.aggregate import Aggregate
 from auroral.boxes.order import TUPLE_NUMBER
-from auroral.network.function import Function
+from auroral.network.function import Function, fitted_value
 from auroral.network.types import Schema, Type
 from auroral.reference.marks import Group, value_of
 from auroral.reference.operator import (
@@ -129,19 +127,12 @@ def _folded(
             for row in rows:
                 new = function.incr(state, *(row[name] for name in names))
                 state = state if new is None else new
-            return _fitted(function.final(state), returns)
+            made = fitted_value(function.final(state), returns)
+            return made.to_pylist(maps_as_pydicts="strict")[0]
         except RAISED as error:
             raise FunctionFailedError(f"{type(error).__name__}: {error}"[:500]) from error
 
     return call
-
-
-def _fitted(value: Any, type: pa.DataType) -> Any:
-    try:
-        found = pa.array([value], type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        found = pa.array([value]).cast(type)
-    return found.to_pylist(maps_as_pydicts="strict")[0]
 
 
 def oldest(tuples: Iterable[Tuple]) -> int:
