@@ -66,7 +66,8 @@ class Model:
         if why:
             self.leave(row, why)
             return
-        row = dict(row, group=canonical(row["f1"]))
+        reached = None if self.clock is None else self.clock.at(self.now)
+        row = dict(row, group=canonical(row["f1"]), reached=reached or 0)
         seen = self.seen.setdefault(row["group"], [])
         on = marked(row["f0"], self.kind) if self.kernel.on else len(seen) + 1
         row["on"] = 0.0 if on == 0 and isinstance(on, float) else on
@@ -178,7 +179,7 @@ class Model:
         for (group, _), window in self.windows.items():
             if window.closed or self.kernel.timeout_us is None or clock is None:
                 continue
-            if clock > window.rows[0]["_ts"] + self.kernel.timeout_us:
+            if clock > window.rows[0]["reached"] + self.kernel.timeout_us:
                 self.emit(group, window)
 
     def close_passed(self, inferred: bool = False) -> None:

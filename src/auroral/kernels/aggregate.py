@@ -10,17 +10,19 @@ import numpy as np
 import pyarrow as pa
 
 from auroral.kernels.accumulators import Accumulators, CallSpec
+from auroral.kernels.closing import reached_at
 from auroral.kernels.cutting import in_parts
 from auroral.kernels.emission import HIDDEN, Output, Pace, ended, late_table
 from auroral.kernels.grouping import Ids
 from auroral.kernels.kernel import NEVER, Context, Emitted
 from auroral.kernels.observing import Observed, groups_schema, observe
+from auroral.kernels.ordering import whole
 from auroral.kernels.predicate import take_in_order
 from auroral.kernels.revising import revise
 from auroral.kernels.stored import with_sub
 from auroral.kernels.units import numbers, stored_type
 from auroral.kernels.valued import Assigned, Rules, assign
-from auroral.kernels.windows import Grid, Windows, WindowTable, columns_of
+from auroral.kernels.windows import REACHED, Grid, Windows, WindowTable, columns_of
 
 _PAIRS = 4_000_000
 """How many tuples with their windows are in memory at once."""
@@ -80,7 +82,8 @@ class AggregateKernel:
         if self.inferred:
             found["groups"] = groups_schema(self)
         if self.align_first or self.opens is not None:
-            found["held"] = pa.schema([*HIDDEN, *self.kinds.items()])
+            reached = [] if self.timeout_us is None else [(REACHED, pa.int64())]
+            found["held"] = pa.schema([*HIDDEN, *reached, *self.kinds.items()])
         return found
 
     def step(
@@ -94,6 +97,9 @@ class AggregateKernel:
         functions = Accumulators(self.calls)
         output = self._output(functions)
         windows = self._windows(functions).load(state["windows"])
+        if self.timeout_us is not None:
+            seq = np.asarray(whole(table["_seq"]), np.int64)
+            table = table.append_column(REACHED, pa.array(reached_at(context.clock, seq)))
         tuples, refused = self._admitted(table)
         after = self._released if self.opens is not None else self._assigned
         emitted, late = after(tuples, windows, state, output, context)

@@ -207,6 +207,12 @@ def timed_out(clock: LowWater | None, due_us: Ids, context: Context) -> Ids:
     return within(_first(clock or LowWater(), due_us, "right"), context)
 
 
+def reached_at(clock: LowWater | None, seq: Ids) -> Ids:
+    """When tuples of these moments reach a box, µs; 0 before the clock has ticked."""
+    times, known = _at(clock or LowWater(), seq)
+    return np.where(known, times, 0)
+
+
 def within(moments: Ids, context: Context) -> Ids:
     """Moments of this step; the end, if it comes in it, passes everything."""
     if context.ended is not None:

@@ -18,7 +18,7 @@ from auroral.kernels.ordering import whole
 from auroral.kernels.slack import Carried, Running, by_group, carried_lists, counted, thresholds
 from auroral.kernels.units import Mask, alike, numbers, stored, stored_type
 from auroral.kernels.valued import Arrived
-from auroral.kernels.windows import Windows
+from auroral.kernels.windows import REACHED, Windows
 from auroral.progress.lowwater import GroupedLowWater, JointLowWater, LowWater, Values, minimum
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def _arrived(
     seq = np.asarray(whole(tuples["_seq"]), np.int64)
     entered = np.asarray(whole(tuples["_ts"]), np.int64)
     base = 1 if kernel.on is None else 0
-    return Arrived(tuples, seq, entered, on, by, None, base)
+    timed = kernel.timeout_us is not None
+    reached = np.asarray(whole(tuples[REACHED]), np.int64) if timed else np.empty(0, np.int64)
+    return Arrived(tuples, seq, entered, reached, on, by, None, base)
 
 
 def _numbered(

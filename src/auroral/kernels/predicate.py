@@ -18,7 +18,7 @@ from auroral.kernels.observing import State, by_columns
 from auroral.kernels.ordering import joined, moments, sortable, sub_bytes, whole
 from auroral.kernels.release import Released, release
 from auroral.kernels.units import Mask, alike
-from auroral.kernels.windows import Windows, columns_of
+from auroral.kernels.windows import REACHED, Windows, columns_of
 
 if TYPE_CHECKING:
     from auroral.kernels.aggregate import AggregateKernel
@@ -97,13 +97,15 @@ def _new(
     some = released.tuples.take(pa.array(opening))
     seq = np.asarray(whole(some["_seq"]), np.int64)
     entered = np.asarray(whole(some["_ts"]), np.int64)
+    timed = kernel.timeout_us is not None
+    began = np.asarray(whole(some[REACHED]), np.int64) if timed else np.empty(0, np.int64)
     return Windows(
         released.on[opening],
         by_columns(kernel, some),
         entered,
         tuple(functions.fresh(len(opening))),
         released.group[opening],
-        np.empty(0, np.int64) if kernel.timeout_us is None else entered,
+        began,
         np.full(len(opening), NEVER, np.int64),
         np.zeros(len(opening), bool),
         (joined(moments(seq), sub_bytes(some)),),

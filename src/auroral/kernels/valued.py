@@ -43,6 +43,8 @@ class Arrived:
     tuples: pa.Table
     seq: Ids
     entered: Ids
+    reached: Ids
+    """When each reached the box, µs; nothing where windows do not time out."""
     on: Values
     by: tuple[pa.Array, ...]
     group: Ids | None
@@ -163,7 +165,7 @@ def _new(rules: Rules, arrived: Arrived, start: Values, rows: Ids) -> Windows:
         arrived.entered[rows],
         tuple(rules.functions.fresh(len(rows))),
         none if arrived.group is None else arrived.group[rows],
-        none if rules.timeout_us is None else arrived.entered[rows],
+        none if rules.timeout_us is None else arrived.reached[rows],
         np.full(len(rows), NEVER, np.int64),
         np.zeros(len(rows), bool),
     )
@@ -186,7 +188,7 @@ def _timeouts(
     made = older + np.flatnonzero(first[older:] < NEVER)
     rows = pairs.row[first[made]]
     began, opened = windows.began.copy(), np.zeros(len(windows), np.int64)
-    began[made], opened[made] = arrived.entered[rows], arrived.seq[rows]
+    began[made], opened[made] = arrived.reached[rows], arrived.seq[rows]
     if arrived.since is not None:
         opened = np.maximum(opened, arrived.since[windows.group])
     due = timed_out(context.clock, began + rules.timeout_us, context)

@@ -15,6 +15,9 @@ from auroral.kernels.ordering import whole
 from auroral.kernels.units import Mask, numbers, stored
 from auroral.progress.lowwater import Values
 
+REACHED = "_reached"
+"""The column that says when a tuple reached the box, µs, where windows time out."""
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -78,7 +81,7 @@ class Windows:
     group: Ids = field(default_factory=lambda: np.empty(0, np.int64))
     """Numbers of groups in this step; not remembered."""
     began: Ids = field(default_factory=lambda: np.empty(0, np.int64))
-    """When its first tuple entered, µs."""
+    """When its first tuple reached the box, µs; nothing where windows do not time out."""
     closed: Ids = field(default_factory=lambda: np.empty(0, np.int64))
     """The moment it closed; NEVER: it is open."""
     sent: Mask = field(default_factory=lambda: np.empty(0, bool))

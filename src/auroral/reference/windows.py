@@ -51,7 +51,7 @@ class Timeouts:
         """Let the time of a window run, which has its first tuple."""
         if self._timeout_us is not None:
             self._added += 1
-            due_us = window.tuples[0].entered_us + self._timeout_us
+            due_us = window.tuples[0].reached_us + self._timeout_us
             heapq.heappush(self._due, (due_us, self._added, window))
 
     def due(self, clock_us: int | None) -> list[Window]:

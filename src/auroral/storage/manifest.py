@@ -13,7 +13,7 @@ from typing import Any
 from auroral.errors import AuroralError, RunError, StateError, ended
 from auroral.storage.segment import Segment
 
-FORMAT = 5
+FORMAT = 6
 """Raised when older programs could not read what newer ones write."""
 
 _TABLES = """
