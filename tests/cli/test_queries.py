@@ -48,6 +48,16 @@ def run(command: Run, tmp_path: Path) -> Run:
     return command
 
 
+def test_late_tuples_of_queries_go_to_files(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "ticks.csv").write_text("ts,sym,price\n0,A,2\n5,B,6\n1,A,7\n6,B,1\n")
+    outputs = ["--output", "busy=busy.csv", "--output", "busy.late=late.csv"]
+    inputs = ["--input", "news=news.csv", "--input", "ticks=ticks.csv"]
+    code, _, shown = run("run", "net.yaml", *inputs, *outputs)
+    assert code == 0, shown
+    assert (tmp_path / "late.csv").read_text().splitlines() == ["ts,sym,price", "1,A,7"]
+    assert (tmp_path / "busy.csv").read_text().splitlines() == ["sym,n", "A,1", "B,1", "B,1"]
+
+
 def test_results_of_queries_go_to_files(run: Run, tmp_path: Path) -> None:
     names = ("heat", "low", "busy", "told", "tens", "alerts", "alerts[r2]")
     outputs = [part for name in names for part in ("--output", f"{name}={name}.csv")]

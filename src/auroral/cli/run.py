@@ -19,6 +19,7 @@ from auroral.engine.wiring import declared_source
 from auroral.errors import SinkError, UsageError, closest, known
 from auroral.io.open import open_sink
 from auroral.network.check import CheckedNetwork
+from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
 from auroral.network.queries import declared_member
 from auroral.network.types import Schema
@@ -62,6 +63,7 @@ def run(
 ) -> None:
     """Run a network until its inputs end, or until Ctrl-C."""
     network = Network.load(file, imports=True)
+    network = with_late_outputs(network, [_pair(text)[0] for text in outputs or []])
     checked = network.check()
     given = _pairs(inputs, "--input", "stream", network.streams)
     live = [name for name, s in network.streams.items() if s.source and name not in given]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from auroral.boxes import Union
 from auroral.continuous.aggregation import Windows, aggregate, aggregated, number
@@ -11,7 +11,7 @@ from auroral.continuous.columns import project
 from auroral.continuous.joins import join
 from auroral.continuous.plan import Flow, Plan
 from auroral.errors import closest, known
-from auroral.network.box import Box, Scope
+from auroral.network.box import LATE_PORTS, Box, Scope
 from auroral.network.types import Schema
 from auroral.sql.queries import Query, read_query
 from auroral.sql.query_from import Source, arc_name
@@ -26,6 +26,8 @@ class Compiled:
     boxes: dict[str, Box]
     output: str
     schema: Schema
+    late: Mapping[str, tuple[str, Schema]] = field(default_factory=dict)
+    """By port, the arcs of tuples that come too late for its windows."""
 
 
 def compile_query(
@@ -70,7 +72,17 @@ def compile_query(
         output = aggregate(plan, query, flow, window, rows)
     else:
         output = project(plan, query, flow)
-    return Compiled(plan.boxes, output, plan.schemas[output])
+    return Compiled(plan.boxes, output, plan.schemas[output], _late(plan))
+
+
+def _late(plan: Plan) -> dict[str, tuple[str, Schema]]:
+    """The arcs of late tuples by port; of boxes in a row, those of the first."""
+    found: dict[str, tuple[str, Schema]] = {}
+    for arc, schema in plan.schemas.items():
+        box, _, port = arc.partition(".")
+        if box in plan.boxes and port in LATE_PORTS:
+            found.setdefault(port, (arc, schema))
+    return found
 
 
 def query_schema(

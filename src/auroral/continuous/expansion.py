@@ -49,12 +49,16 @@ def expanded(
     plain.outputs = {}
     for query in compiled.values():
         plain.boxes |= query.boxes
+    read = {name: query.output for name, query in compiled.items()}
+    for name, query in compiled.items():
+        read |= {f"{name}.{port}": arc for port, (arc, _) in query.late.items()}
     families = {name for name, query in network.queries.items() if isinstance(query, Family)}
     for name, output in network.outputs.items():
         if output.from_ in families:
             continue  # its members are outputs, one by one
-        read = compiled.get(output.from_)
-        plain.outputs[name] = output if read is None else _reading(read.output, output)
+        plain.outputs[name] = (
+            _reading(read[output.from_], output) if output.from_ in read else output
+        )
     for name, query in compiled.items():
         plain.outputs.setdefault(name, _reading(query.output))
     return plain
@@ -63,9 +67,15 @@ def expanded(
 def query_schemas(
     network: Network, arcs: Mapping[str, TypedArc], order: Sequence[str], scope: Scope
 ) -> dict[str, Schema]:
-    """The schemas of a network's queries; a mistake says which query, and where in its text."""
+    """The schemas of a network's queries; a mistake says which query, and where in its text.
+
+    With them, those of late arcs of queries that outputs read.
+    """
     reader = QueryReader(network, arcs, order, scope)
-    return {name: reader.schema(name, query) for name, query in network.queries.items()}
+    found = {name: reader.schema(name, query) for name, query in network.queries.items()}
+    for name, query in network.queries.items():
+        found |= reader.late_schemas(name, query)
+    return found
 
 
 def _compiled(

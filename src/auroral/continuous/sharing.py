@@ -25,6 +25,7 @@ from auroral.continuous.template import Template
 from auroral.errors import NetworkError
 from auroral.network.box import Scope
 from auroral.network.check import TypedArc
+from auroral.network.endpoints import late_readers
 from auroral.network.function import signature_of
 from auroral.network.network import Network
 from auroral.network.parameters import odd_value
@@ -73,11 +74,33 @@ class QueryReader:
         try:
             if self._in_order and not isinstance(query, Family):
                 raise NotShared("order is enforced")
+            if late_readers(self._network, name):
+                self._require_late(name, query)
+                raise NotShared("its late tuples are read")
             found = self._family(query) if isinstance(query, Family) else self._one(query)
             results_schema(query, found)
             return found
         except NetworkError as error:
             raise self._network.locate(error, "queries", name) from None
+
+    def _require_late(self, name: str, query: Query) -> None:
+        """Refuse to read late tuples of what cannot run as boxes."""
+        joins = len(read_query(query.sql).sources)
+        if isinstance(query, Family) or joins > 2:
+            what = "a family" if isinstance(query, Family) else f"a join of {joins} streams"
+            raise NetworkError(
+                "BAD_QUERY",
+                f"the late tuples of {name} are counted, but cannot be read: it is {what}",
+                hint="queries over one stream have an arc q.late, those over two q.left_late and"
+                " q.right_late",
+            )
+
+    def late_schemas(self, name: str, query: Query) -> dict[str, Schema]:
+        """The arcs of a query's late tuples, if somebody reads one."""
+        if not late_readers(self._network, name):
+            return {}
+        found = self.compiled(name, query).late
+        return {f"{name}.{port}": schema for port, (_, schema) in found.items()}
 
     def compiled(self, name: str, query: Query) -> Compiled:
         """The boxes of a query that no eddy takes."""

@@ -41,7 +41,9 @@ def running(
     own = copy.copy(network)
     own.queries = dict(network.queries if boxed is None else boxed)
     shared = set(network.queries) - set(own.queries)
-    own.outputs = {n: out for n, out in network.outputs.items() if out.from_ not in shared}
+    own.outputs = {
+        n: out for n, out in network.outputs.items() if out.from_.partition(".")[0] not in shared
+    }
     plain = expanded(own, resolver)
     plain = in_order(plain) if plain.engine.order == "enforce" else plain
     plain.boxes = plain.boxes | {eddy_name(arcs): Eddy(inputs=arcs) for arcs in eddies}

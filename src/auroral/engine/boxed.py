@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from auroral.eddy.entry import NEVER
 from auroral.engine.views import View
@@ -27,13 +27,28 @@ class Boxed:
     arc: str
     """Where its results are."""
     schema: Schema
+    late: Mapping[str, tuple[str, Schema]] = field(default_factory=dict)
+    """By port, where tuples are that came too late."""
     first: int = 0
     since: int = 0
     until: int = NEVER
 
     def view(self) -> View:
         """How its results look, which are as its boxes write them."""
-        return View(self.arc, self.schema.arrow(), self.since, lambda table: table)
+        return self._plain(self.arc, self.schema)
+
+    def late_view(self, port: str) -> View | None:
+        """How tuples look that came too late; None if there is no such port."""
+        return self._plain(*self.late[port]) if port in self.late else None
+
+    def source(self, arc: str) -> str:
+        """What outputs that read an arc of it are said to read: `q`, or `q.late`."""
+        late = (port for port, (own, _) in self.late.items() if own == arc)
+        port = next(late, None)
+        return self.name if port is None else f"{self.name}.{port}"
+
+    def _plain(self, arc: str, schema: Schema) -> View:
+        return View(arc, schema.arrow(), self.since, lambda table: table)
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,11 @@ class Running:
         """The query that a box, or an arc of it, is of; empty if it is the network's."""
         name = box.partition("#")[0]
         return name if name in self.queries else ""
+
+    def source(self, arc: str) -> str:
+        """What outputs that read an arc are said to read: a query, its late arc, or the arc."""
+        owner = self.owner(arc)
+        return self.queries[owner].source(arc) if owner else arc
 
     def began(self, box: str) -> int:
         """The moment from which a box is there: one of a query, since that was registered."""

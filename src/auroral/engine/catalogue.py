@@ -69,11 +69,14 @@ class Catalogue:
             return [entry.first + number], True
 
     def view(self, name: str) -> View | None:
-        """How the results of a query look, or of a member of a family."""
+        """How the results of a query look, or of a member of a family; or `q.late`."""
         with self._lock:
             boxed = self._boxed.registered.get(name)
             if boxed is not None:
                 return boxed.view()
+            of, _, port = name.partition(".")
+            if of in self._boxed.registered:
+                return self._boxed.registered[of].late_view(port)
             chunks = self.chunks(name)
             if not chunks:
                 found = member_of(name)
@@ -93,8 +96,11 @@ class Catalogue:
         with self._lock:
             chunks = self.chunks(name)
             if not chunks:
-                boxed = self._boxed.registered.get(name)
-                return None if boxed is None else boxed.schema
+                of, _, port = name.partition(".")
+                boxed = self._boxed.registered.get(of)
+                if boxed is None or not port:
+                    return None if boxed is None else boxed.schema
+                return boxed.late[port][1] if port in boxed.late else None
             fields = chunks[0].schema()
             query, keys = chunks[0].query, chunks[0].keys
             if not isinstance(query, Family) or keys is None:
@@ -206,7 +212,7 @@ class Catalogue:
                     "shared": True,
                     "matches": sum(self._matches(entry) for entry in chunks),
                     "errors": sum(self._tally.failed[n] for n in failed.get(name, ())),
-                    "late": _summed([self._tally.late[n] for n in late.get(name, ())]),
+                    "late": summed([self._tally.late[n] for n in late.get(name, ())]),
                 }
                 if name in failed:
                     found[name]["error"] = self._tally.errors(failed[name][-1])[1]
@@ -295,7 +301,7 @@ class Catalogue:
             )
 
 
-def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+def summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Counts by reason as one."""
     total: Counter[str] = Counter()
     for by_reason in counts:

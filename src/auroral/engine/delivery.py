@@ -79,11 +79,18 @@ class Outputs:
 
     def dequeue(self, output: str, limit: int | None = None) -> pa.Table:
         """What came since the last call; whole steps, so perhaps some more than `limit`."""
+        output = self._meant(output)
         view = self._view(output)
         if output in self._sinks:
             raise UsageError("HAS_SINK", f"the output {output} is delivered to its sink already")
         self._require_own(output)
         return self._taken(output, view, [consumer(output)], limit)
+
+    def _meant(self, name: str) -> str:
+        """The output that a name means: that of an arc, as `q.late`, which one output reads."""
+        readers = [output for output, source in self._sources.items() if source == name]
+        alone = name not in self._sources and "." in name and len(readers) == 1
+        return readers[0] if alone else name
 
     def _require_own(self, output: str) -> None:
         """Refuse to give what others get: nothing is kept for a query or member then."""
@@ -149,7 +156,8 @@ class Outputs:
                 found = self.readers.by_all_members(reader.removeprefix(OUTPUT))
                 if found is not None and found[1] > self._store.head(log, consumer(found[0])):
                     further[log, consumer(found[0])] = found[1]
-        query = self._queries.boxed.running.owner(log)
+        query = self._queries.boxed.running.source(log)
+        query = "" if query == log else query
         others = self.readers.outputs_of(query) if query and query not in self._known else ()
         if others:  # it is not read by itself
             further[log, consumer(query)] = min(self._store.head(log, consumer(o)) for o in others)

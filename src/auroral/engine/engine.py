@@ -36,6 +36,7 @@ from auroral.io.paths import require_local
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.source import Source
 from auroral.network.check import check
+from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.analysis import spark_resolver
@@ -99,6 +100,7 @@ class Engine:
         """Check the network, open its state, start Spark and begin to work."""
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
+        self.network = with_late_outputs(self.network, self._sinks)
         self.check()
         self._store = Store(self._state, cores=min(os.cpu_count() or 2, 8), fault=self._fault)
         try:

@@ -78,6 +78,7 @@ class ModificationReader:
             if chunks:
                 wanted.removed += chunks
             elif name in self._boxed:
+                self._registrar.require_removable(name)
                 wanted.unboxed.append(name)
             else:
                 members.append(name)

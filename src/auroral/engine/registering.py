@@ -16,10 +16,11 @@ from auroral.continuous.reading import NotShared
 from auroral.continuous.sharing import QueryReader, Shared, results_schema
 from auroral.eddy.entry import Entry
 from auroral.engine.boxed import Boxed
-from auroral.errors import NetworkError
+from auroral.errors import NetworkError, UsageError
 from auroral.network.box import Resolver
 from auroral.network.check import type_arcs, what_boxes_see
 from auroral.network.declarations import Output
+from auroral.network.endpoints import late_readers
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema
@@ -37,7 +38,10 @@ class Registrar:
 
     def check(self, network: Network, *_: Any) -> dict[str, Schema]:
         """The schemas of a network's queries; what is read of them is read once."""
-        return {name: self._schema(name, query) for name, query in network.queries.items()}
+        found = {name: self._schema(name, query) for name, query in network.queries.items()}
+        for name, query in network.queries.items():
+            found |= self._reader.late_schemas(name, query)
+        return found
 
     def registered(self) -> None:
         """Forget what was read and is not needed: an earlier run has these queries."""
@@ -59,6 +63,16 @@ class Registrar:
         """Refuse a name that no query can have."""
         self._network.require_query_name(name)
 
+    def require_removable(self, name: str) -> None:
+        """Refuse to remove a query while outputs of the network read its late tuples."""
+        readers = late_readers(self._network, name)
+        if readers:
+            raise UsageError(
+                "HAS_OUTPUT",
+                f"{name} cannot be removed or replaced: {', '.join(readers)} reads its late tuples",
+                hint="start again without that output, with another state directory",
+            )
+
     def read(self, queries: Mapping[str, Query]) -> tuple[list[Entry], list[Boxed]]:
         """Queries for eddies, and those that need boxes; a mistake says which query, and where."""
         entries: list[Entry] = []
@@ -74,14 +88,17 @@ class Registrar:
     def boxed(self, name: str, query: Query) -> Boxed:
         """A query that needs boxes; it has no id yet."""
         compiled = self._reader.compiled(name, query)
-        arc = compiled.output
+        arc, late = compiled.output, compiled.late
         if self._network.engine.order == "enforce":
             plain = copy.copy(self._network)
             plain.queries = {}
             plain.boxes = {**self._network.boxes, **compiled.boxes}
-            plain.outputs = {name: Output.model_validate({"from": arc})}
-            arc = in_order(plain).outputs[name].from_
-        return Boxed(name, query, arc, compiled.schema)
+            read = {name: arc} | {port: own for port, (own, _) in late.items()}
+            plain.outputs = {n: Output.model_validate({"from": a}) for n, a in read.items()}
+            outputs = in_order(plain).outputs
+            arc = outputs[name].from_
+            late = {port: (outputs[port].from_, schema) for port, (_, schema) in late.items()}
+        return Boxed(name, query, arc, compiled.schema, late)
 
     def entry(self, name: str, query: Query) -> Entry:
         """A query or a family as an eddy takes it; it has no ids yet."""

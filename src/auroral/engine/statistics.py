@@ -6,6 +6,7 @@ import statistics as st
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from auroral.engine.catalogue import summed
 from auroral.engine.eddy import EddyBox
 from auroral.engine.plane import origins_log
 from auroral.engine.queries import Queries
@@ -70,6 +71,10 @@ def statistics(works: Works, store: Store, queries: Queries, *, wall: bool) -> d
     registered = queries.catalogue.statistics()
     late = sum(value for (_, name), value in counts.items() if name == "late")
     late += sum(query.get("late", {}).get(why, 0) for query in registered.values() for why in LATE)
+    for name, query in registered.items():
+        if not query["shared"]:
+            own = [box for box in boxes if queries.boxed.running.owner(box) == name]
+            query["late"] = summed([_reasons(counts, box) for box in own])
     return {
         "streams": streams,
         "arcs": arcs,

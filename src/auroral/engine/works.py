@@ -95,7 +95,7 @@ def build(basis: Basis, design: Design, *, ended: int | None, before: Works | No
         train=settings.train,
         driver_bytes=settings.driver_bytes,
     )
-    sources = {output: design.boxed.owner(arc) or arc for output, arc in arcs.items()}
+    sources = {output: design.boxed.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in settings.network.outputs.items() if n not in arcs}
 
     def outputs(sinks: Sinks) -> Outputs:

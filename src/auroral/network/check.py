@@ -134,6 +134,11 @@ def _input_schema(
         error = NetworkError(
             "TABLE_AS_ARC", f"{arc} is a table, but {box.kind} reads an arc; {known(existing)}"
         )
+    query = arc.partition(".")[0]
+    if query in network.queries:
+        problem = f"{arc} is of the query {query}, but {box.kind} reads an arc; {known(existing)}"
+        hint = f"results and late tuples of queries go to outputs: {{from: {arc}}}"
+        error = NetworkError("UNKNOWN_ARC", problem, hint=hint)
     keys = ("input",) if hasattr(box, "input") else ("inputs", at)
     raise network.locate(error, "boxes", name, *keys)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -41,10 +42,34 @@ def require_reachable(network: Network, query: str, place: str | None = None) ->
         )
 
 
+def late_readers(network: Network, query: str) -> list[str]:
+    """The outputs that read tuples which come too late for a query: `q.late` and the like."""
+    return [
+        name
+        for name, output in network.outputs.items()
+        if output.from_.partition(".")[0] == query and "." in output.from_
+    ]
+
+
+def with_late_outputs(network: Network, names: Iterable[str]) -> Network:
+    """The network with outputs for those names that are late arcs of its queries."""
+    wanted = [
+        name
+        for name in names
+        if "." in name and name.partition(".")[0] in network.queries and name not in network.outputs
+    ]
+    if not wanted:
+        return network
+    found = copy.copy(network)
+    more = {name: Output.model_validate({"from": name}) for name in wanted}
+    found.outputs = {**network.outputs, **more}
+    return found
+
+
 def check_endpoints(
     network: Network, arcs: Mapping[str, Schema], queries: Mapping[str, Schema]
 ) -> None:
-    """Refuse endpoints of what does not exist."""
+    """Refuse endpoints of what does not exist; `queries` has late arcs that are read, too."""
     for name, stream in network.streams.items():
         specs = sources_of(network, name)
         if specs and source_checker is not None:
@@ -53,12 +78,12 @@ def check_endpoints(
     for name in network.queries:
         require_reachable(network, name, network.place("queries", name))
     for name, output in network.outputs.items():
-        if output.from_ in network.queries:
+        if output.from_ in network.queries or output.from_ in queries:
             schema = queries.get(output.from_)
         elif output.from_ in arcs:
             schema = arcs[output.from_]
         else:
-            error = unknown_arc(output.from_, [*arcs, *network.queries])
+            error = unknown_arc(output.from_, dict.fromkeys([*arcs, *network.queries, *queries]))
             raise network.locate(error, "outputs", name, "from")
         if schema is not None:
             _check_value_graph(network, name, output, schema)
