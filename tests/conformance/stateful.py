@@ -124,19 +124,37 @@ class _Builder:
         alike = self._alike(left, right)
         if rng.random() < 0.2 or not alike:
             rows = (rng.randint(1, 4), rng.randint(1, 4))
-            return left.join(right, on, name=name, rows=rows)
+            return left.join(right, on, name=name, rows=rows, **self._timeout())
         (one, other) = rng.choice(alike)
         type = left.schema.field(one).type
+        if rng.random() < 0.2:
+            one, other, type = "tup#", "tup#", Type("bigint")
         band: dict[str, Any] = {"within": length(rng, type, least=0, most=4)}
         if rng.random() < 0.4:
-            band = {"range": [length(rng, type, least=0, most=4) for _ in range(2)]}
+            band = {"range": self._range(type)}
         orders = [
             Order(field, slack=self._slack(), by=self._by(arc) if rng.random() < 0.3 else ())
             for field, arc in ((one, left), (other, right))
         ]
+        band |= self._timeout()
         made = left.join(right, on, name=name, left=orders[0], right=orders[1], **band)
-        self._late += [made.port("left_late"), made.port("right_late")]
+        if one != "tup#":
+            self._late += [made.port("left_late"), made.port("right_late")]
         return made
+
+    def _timeout(self) -> dict[str, Any]:
+        """Now and then a limit of the time for which tuples are held."""
+        return {"timeout": self._rng.choice([1, 2.5, 6])} if self._rng.random() < 0.25 else {}
+
+    def _range(self, type: Type) -> list[Any]:
+        """Two ends of a band; now and then one of them is negative."""
+        rng = self._rng
+        if rng.random() < 0.6:
+            return [length(rng, type, least=0, most=4) for _ in range(2)]
+        short = length(rng, type, least=1, most=2)
+        far = length(rng, type, least=4, most=6)
+        ends = [f"-{short}" if isinstance(short, str) else -short, far]
+        return ends if rng.random() < 0.5 else ends[::-1]
 
     def _resample(self, name: str) -> Arc:
         rng, left, right = self._rng, self._arc(), self._arc()
@@ -145,17 +163,22 @@ class _Builder:
             return self._dedup(name)
         (one, other) = rng.choice(alike)
         by = self._by(right)
-        if one in by:
+        type = left.schema.field(one).type
+        if rng.random() < 0.15:
+            one, other, type = "tup#", "tup#", Type("bigint")
+        if one in by or "tup" in by:
             by = ()
         made = left.resample(
             right,
             left=Order(one, slack=self._slack(), by=self._by(left) if rng.random() < 0.2 else ()),
             right=Order(other, slack=self._slack(), by=by),
-            within=length(rng, left.schema.field(one).type, least=0, most=3),
+            within=length(rng, type, least=0, most=3),
             name=name,
+            **self._timeout(),
             **self._compute(right.schema, taken=[one, *by]),
         )
-        self._late += [made.port("left_late"), made.port("right_late")]
+        if one != "tup#":
+            self._late += [made.port("left_late"), made.port("right_late")]
         return made
 
     def _dedup(self, name: str) -> Arc:
@@ -169,8 +192,11 @@ class _Builder:
 
     def _bsort(self, name: str) -> Arc:
         arc = self._arc(ordered=True)
-        made = arc.bsort(self._order(arc, self._by(arc)), name=name)
-        if made.network.boxes[name].order.slack is None:  # type: ignore[attr-defined]
+        order = self._order(arc, self._by(arc))
+        if self._rng.random() < 0.15:
+            order = Order("tup#", slack=self._slack(), by=order.by)
+        made = arc.bsort(order, name=name)
+        if order.attribute is not None:
             self._late.append(made.late)
         return made
 

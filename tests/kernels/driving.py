@@ -68,6 +68,7 @@ def drive(
     ended: int | None = None,
     parquet: bool = False,
     static: int | None = None,
+    clock: LowWater | None = None,
 ) -> Ran:
     """Run moments 0 … cuts[-1] − 1 in steps that end before each of `cuts`."""
     kernel = pickle.loads(pickle.dumps(kernel))
@@ -80,7 +81,8 @@ def drive(
             for at, table in enumerate(inputs)
         ]
         seen = tuple(mark.since(max(first - 1, 0)) for mark in marks)
-        emitted = kernel.step(some, state, Context(first, last, seen, None, ended))
+        now = clock and clock.since(max(first - 1, 0)).until(last)
+        emitted = kernel.step(some, state, Context(first, last, seen, now, ended))
         for port, table in emitted.ports.items():
             table.validate(full=True)
             ran.ports.setdefault(port, []).extend(table.to_pylist())
@@ -206,6 +208,39 @@ def orders(
         else:
             found.append(draw(marks(kind, last, ended)))
     return slack, by, found
+
+
+@st.composite
+def clocks(draw: st.DrawFn, last: int) -> LowWater:
+    """A clock that ticks at some moments, in µs."""
+    moments = sorted(draw(st.sets(st.integers(0, last), max_size=8)))
+    times, now = [], draw(st.integers(0, 3))
+    for moment in moments:
+        now += draw(st.integers(1, 4))
+        times.append((moment, now))
+    return LowWater.of(times)
+
+
+@dataclass(frozen=True)
+class Timeout:
+    """How long tuples are kept by the clock, if there is a limit."""
+
+    clock: LowWater
+    us: int | None
+
+    def reached(self, row: dict[str, Any]) -> int:
+        return self.clock.at(row["_seq"]) or 0
+
+    def meet(self, one: dict[str, Any], other: dict[str, Any]) -> bool:
+        return self.us is None or abs(self.reached(one) - self.reached(other)) <= self.us
+
+    def is_over(self, row: dict[str, Any], moment: int) -> bool:
+        return self.us is not None and (self.clock.at(moment) or 0) > self.reached(row) + self.us
+
+
+@st.composite
+def timeouts(draw: st.DrawFn, last: int) -> Timeout:
+    return Timeout(draw(clocks(last)), draw(st.sampled_from([None, 1, 3, 6])))
 
 
 @st.composite

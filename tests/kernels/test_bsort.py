@@ -174,3 +174,36 @@ def test_dead_tuples_do_not_pile_up() -> None:
     ran = drive(box, [table], [mark], list(range(2, 102)))
     assert max(stored["held"] for stored in ran.stored) <= 8
     assert ran.held[50:60] == [3] * 10
+
+
+@given(st.data())
+def test_by_arrival(data: st.DataObject) -> None:
+    """On tup# the first of slack + 1 tuples of a group leaves; without slack each at once."""
+    slack = data.draw(st.sampled_from([None, 0, 1, 3]))
+    columns = {"f0": st.integers(0, 9), "f1": st.sampled_from(GROUPS), "f2": st.integers(0, 99)}
+    rows = data.draw(driving.arrivals(columns))
+    last = driving.end_of(rows)
+    ended = data.draw(st.sampled_from([None, last - 1]))
+    types = (("f0", pa.int64()), ("f1", pa.string()), ("f2", pa.int64()))
+    box = BSortKernel(None, ("f1",), slack, ("f2", "f0"), types)
+    parquet, cuts = data.draw(st.booleans()), data.draw(driving.cuts(last))
+    ran = drive(
+        box, [as_table(rows, dict(types))], [LowWater()], cuts, ended=ended, parquet=parquet
+    )
+    out: list[dict[str, Any]] = []
+    waiting: list[dict[str, Any]] = []
+    for row in rows:
+        waiting.append(row)
+        mine = [one for one in waiting if one["f1"] == row["f1"]]
+        if len(mine) > (slack or 0):
+            waiting = [one for one in waiting if one is not mine[0]]
+            out.append(mine[0] | {"_seq": row["_seq"], "_sub": row["_sub"]})
+    if ended is not None:
+        at = [one["_seq"].to_bytes(8, "big") + one["_sub"] for one in waiting]
+        out += [
+            one | {"_seq": ended, "_sub": b"\xff" + sub}
+            for one, sub in zip(waiting, at, strict=True)
+        ]
+        waiting = []
+    assert shape(ran.ports.get("", [])) == shape(out)
+    assert (ran.held[-1], ran.late) == (len(waiting), {})

@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auroral.kernels.arrivals import NUMBER
 from auroral.kernels.join import JoinKernel
 from auroral.progress.lowwater import END, GroupedLowWater, JointLowWater, LowWater
 
 from . import driving
-from .driving import INF, KINDS, NAN, as_table, drive, plain
+from .driving import INF, KINDS, NAN, Timeout, as_table, drive, plain, timeouts
 
 Rows = list[dict[str, Any]]
 NUMBERS = [kind for kind in KINDS if not pa.types.is_temporal(kind)]
+WHOLE = (pa.int64(), pa.int32(), pa.float64())
 KEYS = [None, "x", "x", "y"]
 EMPTY = LowWater()
 
@@ -39,8 +41,12 @@ def unmarked(mark: Any, kind: pa.DataType) -> Any:
 class Side:
     """One input: its progress, and what has been taken from it."""
 
-    def __init__(self, kind: pa.DataType, slack: int | None, by: bool, mark: Any) -> None:
+    def __init__(
+        self, kind: pa.DataType, slack: int | None, by: bool, mark: Any, numbered: bool = False
+    ) -> None:
         self.kind, self.slack, self.by, self.mark = kind, slack, by, mark
+        self.numbered, self.numbers = numbered, dict[int, int]()
+        self.counts: dict[Any, int] = {}
         self.values: dict[Any, list[Any]] = {}
         self.taken: Rows = []
         self.late: Rows = []
@@ -50,7 +56,14 @@ class Side:
         assert self.slack is not None
         return values[self.slack] if len(values) > self.slack else None
 
+    def on(self, row: dict[str, Any]) -> Any:
+        return self.numbers[id(row)] if self.numbered else number(row["f0"], self.kind)
+
     def reason(self, row: dict[str, Any]) -> str | None:
+        if self.numbered:
+            group = row["f1"] if self.by else None
+            self.counts[group] = self.numbers[id(row)] = self.counts.get(group, 0) + 1
+            return None
         why = driving.reason(row["f0"])
         if why is not None:
             return why
@@ -70,6 +83,9 @@ class Side:
 
     def progress(self, moment: int, ended: int | None) -> Any:
         """What holds of everything still to come."""
+        if self.numbered:
+            count = None if self.by else self.counts.get(None, 0) + 1
+            return END if ended is not None and moment >= ended else count
         if self.slack is not None:
             now = None if self.by else self._threshold(None)
             now = END if ended is not None and moment >= ended else now
@@ -99,13 +115,21 @@ def alike(left: dict[str, Any], right: dict[str, Any], keyed: bool) -> bool:
 
 
 def band_model(
-    sides: list[Side], rows: list[Rows], r0: Any, r1: Any, keyed: bool, last: int, ended: int | None
+    sides: list[Side],
+    rows: list[Rows],
+    r0: Any,
+    r1: Any,
+    keyed: bool,
+    last: int,
+    ended: int | None,
+    timeout: Timeout,
 ) -> tuple[Rows, dict[str, int], list[int]]:
     """Pairs in any order, late by reason, how many are needed after each moment."""
     out, why, held = [], dict[str, int](), []
+    kept: list[Rows] = [[], []]
 
     def on(side: int, row: dict[str, Any]) -> Any:
-        return number(row["f0"], sides[side].kind)
+        return sides[side].on(row)
 
     for moment in range(last):
         for side in (0, 1):
@@ -118,18 +142,21 @@ def band_model(
                 for other in sides[1 - side].taken:
                     left, right = (row, other) if side == 0 else (other, row)
                     one, two = on(0, left), on(1, right)
-                    if alike(left, right, keyed) and one - r0 <= two <= one + r1:
+                    near = one - r0 <= two <= one + r1
+                    if near and alike(left, right, keyed) and timeout.meet(left, right):
                         out.append(pair(left, right, side == 0))
                 sides[side].taken.append(row)
+                if timeout.us is not None or not keyed or row["f2"] is not None:
+                    kept[side].append(row)
         marks = [side.progress(moment, ended) for side in sides]
-        needed = [
-            marks[1] is None or not marks[1] > on(0, row) + r1
-            for row in sides[0].taken if not keyed or row["f2"] is not None
-        ] + [
-            marks[0] is None or not marks[0] - r0 > on(1, row)
-            for row in sides[1].taken if not keyed or row["f2"] is not None
-        ]  # fmt: skip
-        held.append(sum(needed))
+        kept[0] = [r for r in kept[0] if marks[1] is None or not marks[1] > on(0, r) + r1]
+        kept[1] = [r for r in kept[1] if marks[0] is None or not marks[0] - r0 > on(1, r)]
+        for side in (0, 1):
+            stays = [row for row in kept[side] if not timeout.is_over(row, moment)]
+            if len(stays) < len(kept[side]):
+                why["timeout"] = why.get("timeout", 0) + len(kept[side]) - len(stays)
+            kept[side] = stays
+        held.append(len(kept[0]) + len(kept[1]))
     return out, why, held
 
 
@@ -158,13 +185,16 @@ def test_within_a_band(data: st.DataObject) -> None:
     last = driving.end_of(*rows)
     ended = data.draw(st.sampled_from([None, last - 1]))
     cuts = data.draw(driving.cuts(last))
-    lengths: list[Any] = [data.draw(st.integers(0, 5)) for _ in (0, 1)]
+    before = data.draw(st.integers(-5, 5))
+    lengths: list[Any] = [before, data.draw(st.integers(-before, max(5, -before)))]
     if left == pa.float64():
         lengths = [length / 2 for length in lengths]
     keyed = data.draw(st.booleans())
     slack, by, marks = data.draw(driving.orders(kinds, last - 1, ended))
+    timeout = data.draw(timeouts(last))
+    numbered = [left in WHOLE and data.draw(st.integers(0, 3)) == 0 for _ in (0, 1)]
     box = JoinKernel(
-        on=("f0", "f0"),
+        on=(NUMBER if numbered[0] else "f0", NUMBER if numbered[1] else "f0"),
         by=tuple(("f1",) if b else () for b in by),  # type: ignore[arg-type]
         slack=(slack[0], slack[1]),
         before=lengths[0],
@@ -175,13 +205,15 @@ def test_within_a_band(data: st.DataObject) -> None:
         types=(tuple(types(left).items()), tuple(types(right).items())),
         late=(True, True),
         by_mark=tuple(("f1",) if isinstance(m, GroupedLowWater) else () for m in marks),  # type: ignore[arg-type]
+        timeout_us=timeout.us,
     )
     tables = [as_table(each, types(kind)) for each, kind in zip(rows, kinds, strict=True)]
-    ran = drive(box, tables, marks, cuts, ended=ended, parquet=data.draw(st.booleans()))
-    sides = [Side(*each) for each in zip(kinds, slack, by, marks, strict=True)]
+    parquet, clock = data.draw(st.booleans()), timeout.clock
+    ran = drive(box, tables, marks, cuts, ended=ended, parquet=parquet, clock=clock)
+    sides = [Side(*each) for each in zip(kinds, slack, by, marks, numbered, strict=True)]
     scale = 10 ** (left.scale if pa.types.is_decimal(left) else 0)
     r0, r1 = (r if isinstance(r, float) else Fraction(r, scale) for r in lengths)
-    out, why, held = band_model(sides, rows, r0, r1, keyed, last, ended)
+    out, why, held = band_model(sides, rows, r0, r1, keyed, last, ended, timeout)
     out.sort(key=lambda row: (row["_seq"], row["_sub"]))
     assert plain(ran.ports[""]) == plain(out)
     for side, name in zip(sides, ("left_late", "right_late"), strict=True):
@@ -190,18 +222,26 @@ def test_within_a_band(data: st.DataObject) -> None:
     assert ran.held == [held[cut - 1] for cut in cuts]
 
 
-def rows_model(rows: list[Rows], latest: tuple[int, int], keyed: bool, last: int) -> Rows:
-    out = []
-    arrived: list[Rows] = [[], []]
+def rows_model(
+    rows: list[Rows], latest: tuple[int, int], keyed: bool, last: int, timeout: Timeout
+) -> tuple[Rows, int, list[int]]:
+    """Pairs in any order, how many timed out, how many are held after each moment."""
+    out, gone, held = [], 0, []
+    kept: list[Rows] = [[], []]
     for moment in range(last):
         for side in (0, 1):
             for row in (row for row in rows[side] if row["_seq"] == moment):
-                for other in arrived[1 - side][-latest[1 - side] :]:
+                for other in kept[1 - side]:
                     left, right = (row, other) if side == 0 else (other, row)
-                    if alike(left, right, keyed):
+                    if alike(left, right, keyed) and timeout.meet(left, right):
                         out.append(pair(left, right, side == 0))
-                arrived[side].append(row)
-    return out
+                kept[side] = [*kept[side], row][-latest[side] :]
+        for side in (0, 1):
+            stays = [row for row in kept[side] if not timeout.is_over(row, moment)]
+            gone += len(kept[side]) - len(stays)
+            kept[side] = stays
+        held.append(len(kept[0]) + len(kept[1]))
+    return out, gone, held
 
 
 @given(st.data())
@@ -212,6 +252,7 @@ def test_by_rows(data: st.DataObject) -> None:
     cuts = data.draw(driving.cuts(last))
     latest = (data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4)))
     keyed = data.draw(st.booleans())
+    timeout = data.draw(timeouts(last))
     box = JoinKernel(
         on=(None, None),
         by=((), ()),
@@ -222,15 +263,16 @@ def test_by_rows(data: st.DataObject) -> None:
         keys=(("f2",), ("f2",)) if keyed else ((), ()),
         fields=(("f3", "f0"), ("f3",)),
         types=(tuple(types(kind).items()),) * 2,
+        timeout_us=timeout.us,
     )
     tables = [as_table(each, types(kind)) for each in rows]
-    ran = drive(box, tables, [EMPTY, EMPTY], cuts, parquet=data.draw(st.booleans()))
-    out = rows_model(rows, latest, keyed, last)
+    parquet, clock = data.draw(st.booleans()), timeout.clock
+    ran = drive(box, tables, [EMPTY, EMPTY], cuts, parquet=parquet, clock=clock)
+    out, gone, held = rows_model(rows, latest, keyed, last, timeout)
     out.sort(key=lambda row: (row["_seq"], row["_sub"]))
     assert ran.ports[""] == out
-    for cut, held in zip(cuts, ran.held, strict=True):
-        arrived = [sum(row["_seq"] < cut for row in each) for each in rows]
-        assert held == sum(map(min, arrived, latest))
+    assert ran.late == ({"timeout": gone} if gone else {})
+    assert ran.held == [held[cut - 1] for cut in cuts]
 
 
 @given(st.data())

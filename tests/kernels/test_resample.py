@@ -11,16 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auroral.kernels.accumulators import CallSpec
+from auroral.kernels.arrivals import NUMBER
 from auroral.kernels.kernel import Context
 from auroral.kernels.ordering import sortable
 from auroral.kernels.resample import ResampleKernel
 from auroral.progress.lowwater import END, GroupedLowWater, LowWater
 
 from . import driving
-from .driving import KINDS, as_table, drive, plain
+from .driving import KINDS, Timeout, as_table, drive, plain, timeouts
 
 Rows = list[dict[str, Any]]
 NUMBERS = [kind for kind in KINDS if not pa.types.is_temporal(kind)]
+WHOLE = (pa.int64(), pa.int32(), pa.float64())
 CALLS = (
     CallSpec("count", (), pa.int64()),
     CallSpec("first", (pa.int64(),), pa.int64()),
@@ -39,8 +41,12 @@ def number(value: Any, kind: pa.DataType) -> Any:
 class Side:
     """One input: its progress, and what has been taken from it."""
 
-    def __init__(self, kind: pa.DataType, slack: int | None, by: bool, mark: Any) -> None:
+    def __init__(
+        self, kind: pa.DataType, slack: int | None, by: bool, mark: Any, numbered: bool = False
+    ) -> None:
         self.kind, self.slack, self.by, self.mark = kind, slack, by, mark
+        self.numbered, self.numbers = numbered, dict[int, int]()
+        self.counts: dict[Any, int] = {}
         self.scale = kind.scale if pa.types.is_decimal(kind) else 0
         self.values: dict[Any, list[Any]] = {}
         self.taken: Rows = []
@@ -67,6 +73,8 @@ class Side:
         """The progress that completes windows of a group."""
         if ended is not None and moment >= ended:
             return END
+        if self.numbered:
+            return self.counts.get(group, 0) + 1
         if self.slack is None and not isinstance(self.mark, LowWater) and not self.by:
             return self.of_all(moment, ended)
         return self.shown(self.of_group(moment, group, group))
@@ -75,6 +83,8 @@ class Side:
         """What holds of everything still to come."""
         if ended is not None and moment >= ended:
             return END
+        if self.numbered:
+            return None if self.by else self.counts.get(None, 0) + 1
         if self.slack is not None:
             return None if self.by else self.shown(self.of_group(moment, None, None))
         if isinstance(self.mark, LowWater):
@@ -84,6 +94,11 @@ class Side:
 
     def take(self, row: dict[str, Any]) -> str | None:
         """Take a tuple in, or say why it is late."""
+        if self.numbered:
+            group = self.group(row)
+            self.counts[group] = self.numbers[id(row)] = self.counts.get(group, 0) + 1
+            self.taken.append(row)
+            return None
         why = driving.reason(row["f0"])
         if why is None:
             on = driving.marked(row["f0"], self.kind)
@@ -97,22 +112,25 @@ class Side:
         return why
 
     def on(self, row: dict[str, Any]) -> Any:
-        return number(row["f0"], self.kind)
+        return self.numbers[id(row)] if self.numbered else number(row["f0"], self.kind)
 
 
 def model(
-    sides: list[Side], rows: list[Rows], within: Any, last: int, ended: int | None
+    sides: list[Side], rows: list[Rows], within: Any, last: int, ended: int | None, timeout: Timeout
 ) -> tuple[Rows, dict[str, int], list[int]]:
     left, right = sides
+    over: set[int] = set()
     out, why, held = [], dict[str, int](), []
     done: set[tuple[int, Any]] = set()
 
     def near(one: dict[str, Any], two: dict[str, Any]) -> bool:
-        return bool(left.on(one) - within <= right.on(two) <= left.on(one) + within)
+        near = left.on(one) - within <= right.on(two) <= left.on(one) + within
+        return bool(near) and timeout.meet(one, two)
 
     def passed(one: dict[str, Any], moment: int, group: Any) -> bool:
         progress = right.completes(moment, group, ended)
-        return progress is not None and bool(progress > left.on(one) + within)
+        past = progress is not None and bool(progress > left.on(one) + within)
+        return past or timeout.is_over(one, moment)
 
     for moment in range(last):
         for side in (0, 1):
@@ -128,29 +146,36 @@ def model(
                 done.add((number, group))
                 window = [r for r in right.taken if right.group(r) == group and near(row, r)]
                 if window:
-                    out.append(emission(row, group, window, moment, right.by))
-        progress = right.of_all(moment, ended)
-        waiting = [progress is None or not progress > left.on(r) + within for r in left.taken]
-        below = left.of_all(moment, ended)
+                    on = left.on(row) if left.numbered else row["f0"]
+                    out.append(emission(row, on, group, window, moment, right.by))
+        progress, below = right.of_all(moment, ended), left.of_all(moment, ended)
+        waits = [r for r in left.taken if progress is None or not progress > left.on(r) + within]
+        wanted = [r for r in right.taken if below is None or not below - within > right.on(r)]
+        for row in (*waits, *wanted):
+            if timeout.is_over(row, moment) and id(row) not in over:
+                over.add(id(row))
+                why["timeout"] = why.get("timeout", 0) + 1
         needed = [
-            below is None
-            or not below - within > right.on(r)
+            (any(r is one for one in wanted) and not timeout.is_over(r, moment))
             or any(near(one, r) and not passed(one, moment, right.group(r)) for one in left.taken)
             for r in right.taken
         ]
-        held.append(sum(waiting) + sum(needed))
+        held.append(sum(not timeout.is_over(r, moment) for r in waits) + sum(needed))
+        # What has gone by progress is not counted when its time is over later.
+        over |= {id(r) for r in left.taken if not any(r is one for one in waits)}
+        over |= {id(r) for r in right.taken if not any(r is one for one in wanted)}
     return out, why, held
 
 
 def emission(
-    row: dict[str, Any], group: Any, window: Rows, moment: int, by: bool
+    row: dict[str, Any], on: Any, group: Any, window: Rows, moment: int, by: bool
 ) -> dict[str, Any]:
     sub = row["_seq"].to_bytes(8, "big") + row["_sub"]
     sub += sortable([pa.array([group], pa.string())])[0].as_py() if by else b""
     ts = min(row["_ts"], *(r["_ts"] for r in window))
     found = {"_seq": moment, "_ts": ts, "_sub": sub} | ({"f1": group} if by else {})
     return found | {
-        "on": row["f0"], "agg0": len(window), "agg1": window[0]["f2"], "agg2": window[-1]["f2"],
+        "on": on, "agg0": len(window), "agg1": window[0]["f2"], "agg2": window[-1]["f2"],
     }  # fmt: skip
 
 
@@ -160,12 +185,11 @@ def types(kind: pa.DataType) -> dict[str, pa.DataType]:
 
 def kernel(left: pa.DataType, right: pa.DataType, within: Any, **more: Any) -> ResampleKernel:
     given: dict[str, Any] = {"by": ((), ("f1",)), "slack": (None, None)} | more
+    given = {"on": ("f0", "f0"), "on_type": left} | given
     return ResampleKernel(
-        on=("f0", "f0"),
         within=within,
         calls=CALLS,
         arguments=((), ("f2",), ("f2",)),
-        on_type=left,
         types=(tuple(types(left).items()), tuple(types(right).items())),
         **given,
     )
@@ -188,19 +212,28 @@ def test_as_one_at_a_time(data: st.DataObject) -> None:
     within: Any = data.draw(st.integers(0, 5))
     within = within / 2 if left == pa.float64() else within
     slack, by, marks = data.draw(driving.orders(kinds, last - 1, ended))
+    timeout = data.draw(timeouts(last))
+    numbered = [left in WHOLE and data.draw(st.integers(0, 3)) == 0 for _ in (0, 1)]
     box = kernel(
         kinds[0], kinds[1], within,
+        on=tuple(NUMBER if each else "f0" for each in numbered),
+        on_type=pa.int64() if numbered[0] else kinds[0],
+        timeout_us=timeout.us,
         by=tuple(("f1",) if b else () for b in by),
         slack=tuple(slack),
         fields=(("f0",), ("f2",)),
         late=(True, True),
-        by_mark=tuple(("f1",) if isinstance(m, GroupedLowWater) else () for m in marks),
+        by_mark=tuple(
+            ("f1",) if isinstance(m, GroupedLowWater) and not n else ()
+            for m, n in zip(marks, numbered, strict=True)
+        ),
     )  # fmt: skip
     tables = [as_table(each, types(kind)) for each, kind in zip(rows, kinds, strict=True)]
-    ran = drive(box, tables, marks, cuts, ended=ended, parquet=data.draw(st.booleans()))
-    sides = [Side(*each) for each in zip(kinds, slack, by, marks, strict=True)]
+    parquet, clock = data.draw(st.booleans()), timeout.clock
+    ran = drive(box, tables, marks, cuts, ended=ended, parquet=parquet, clock=clock)
+    sides = [Side(*each) for each in zip(kinds, slack, by, marks, numbered, strict=True)]
     exact = within if isinstance(within, float) else Fraction(within, 10 ** sides[0].scale)
-    out, why, held = model(sides, rows, exact, last, ended)
+    out, why, held = model(sides, rows, exact, last, ended, timeout)
     out.sort(key=lambda row: (row["_seq"], row["_sub"]))
     assert plain(ran.ports[""]) == plain(out)
     hidden = ("_seq", "_ts", "_sub")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -43,6 +45,9 @@ def feed(reference: Reference, *arrivals: tuple[str, Any, Any]) -> Rows:
         ({"within": 0}, [10]),
         ({"range": (1, 3)}, [9, 10, 11, 12, 13]),
         ({"range": (0, 1)}, [10, 11]),
+        ({"range": (-1, 5)}, [11, 12, 13, 14, 15]),
+        ({"range": (4, -3)}, [6, 7]),
+        ({"range": (-2, 2)}, [12]),
     ],
 )
 def test_pairs_lie_within_the_band(band: dict[str, Any], met: list[int]) -> None:
@@ -107,6 +112,47 @@ def test_each_side_promises_what_both_can_still_bring() -> None:
     reference = joining(**MARKS, within=1, progress=Ordered("t"))
     feed(reference, ("l", 4, ""), ("r", 9, ""))
     assert (reference.mark("j", "t"), reference.mark("j", "right_t")) == (4, 3)
+
+
+EPOCH = datetime(1970, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("type", "range_", "value", "pairs"),
+    [
+        ("timestamp_ntz", ("-5 seconds", "8 s"), lambda n: EPOCH + timedelta(seconds=n), [25, 28]),
+        ("timestamp_ntz", ("1 min", " - 3 s"), lambda n: EPOCH + timedelta(seconds=n), [0, 17]),
+        ("timestamp_ntz", ("-1 s", "1 s"), lambda n: EPOCH + timedelta(seconds=n), []),
+        ("date", ("-5 days", 7), lambda n: EPOCH.date() + timedelta(days=n), [25]),
+        ("date", (3, -3), lambda n: EPOCH.date() + timedelta(days=n), [17]),
+        ("double", (-5.0, 8.5), float, [25, 28]),
+        ("decimal(6,2)", (-5, 7.99), Decimal, [25]),
+    ],
+)
+def test_a_negative_end_is_in_units_of_the_attribute(
+    type: str, range_: tuple[Any, Any], value: Any, pairs: list[int]
+) -> None:
+    net = Network("n")
+    left, right = sides(net, schema=f"t {type}")
+    net.output("o", left.join(right, **MARKS, range=range_, name="j"))
+    rights = [(value(n),) for n in (0, 17, 20, 25, 28)]
+    out = run(net, {"l": [(value(20),)], "r": rights})["o"]
+    assert [row["right_t"] for row in out] == [value(n) for n in pairs]
+
+
+@pytest.mark.parametrize(
+    ("range_", "marks", "held"),
+    [((-1, 5), (4, 5), 2), ((-1, 4), (4, 5), 1), ((4, -3), (4, 0), 1), ((-6, 6), (3, 9), 1)],
+)
+def test_a_negative_end_makes_the_band_narrower_for_marks_and_purging(
+    range_: tuple[int, int], marks: tuple[int, int], held: int
+) -> None:
+    reference = joining(**MARKS, range=range_, progress=Punctuated("t"))
+    feed(reference, ("l", 4, ""), ("r", 9, ""))
+    reference.punctuate("l", 4)
+    reference.punctuate("r", 9)
+    assert (reference.mark("j", "t"), reference.mark("j", "right_t")) == marks
+    assert reference.held("j") == held
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ TIMES = st.integers(-4, 25)
 ROWS = st.lists(st.tuples(TIMES, st.sampled_from(["a", "b", None])), max_size=25)
 BY: st.SearchStrategy[tuple[str, ...]] = st.sampled_from([(), ("g",)])
 SLACKS = st.integers(0, 4)
+RANGES = st.tuples(st.integers(-5, 5), st.integers(-5, 5)).filter(lambda band: sum(band) >= 0)
 WINDOWS = st.builds(
     Window, size=st.integers(1, 9), advance=st.none() | st.integers(1, 12) | st.just("t % 5 = 0")
 )
@@ -68,20 +69,25 @@ def test_a_join_with_slack_is_one_without_over_bsorts(
 
 
 @settings(max_examples=50)
-@given(ROWS, ROWS, st.integers(0, 5), SLACKS)
+@given(ROWS, ROWS, RANGES, SLACKS)
 def test_a_join_is_what_its_definition_says(
-    left: list[Any], right: list[Any], within: int, slack: int
+    left: list[Any], right: list[Any], band: tuple[int, int], slack: int
 ) -> None:
     net = Network("definition")
     one, other = (net.stream(name, schema="t int, g string") for name in "lr")
     order = Order("t", slack=slack)
-    net.output("o", one.join(other, left=order, right=order, within=within))
+    net.output("o", one.join(other, left=order, right=order, range=band))
 
     def taken(rows: list[Any]) -> list[Any]:
         above = [sum(u[0] > t[0] for u in rows[:at]) for at, t in enumerate(rows)]
         return [t for t, more in zip(rows, above, strict=True) if more <= slack]
 
-    pairs = [(*t, *u) for t in taken(left) for u in taken(right) if abs(t[0] - u[0]) <= within]
+    pairs = [
+        (*t, *u)
+        for t in taken(left)
+        for u in taken(right)
+        if t[0] - band[0] <= u[0] <= t[0] + band[1]
+    ]
     assert Counter(frozen(run(net, {"l": left, "r": right})["o"])) == Counter(pairs)
 
 
@@ -92,7 +98,7 @@ EVENT = st.tuples(
 )
 
 
-def boxes(net: Network, by: tuple[str, ...], progress: Any) -> None:
+def boxes(net: Network, by: tuple[str, ...], progress: Any, band: tuple[int, int]) -> None:
     schema = "t int, g string"
     left, right = (net.stream(name, schema=schema, progress=progress) for name in "lr")
     order = Order("t", by=by)
@@ -103,7 +109,7 @@ def boxes(net: Network, by: tuple[str, ...], progress: Any) -> None:
     left.aggregate(order, tumbling, late="revise", history=3, n="count(*)", name="revising")
     left.bsort(order, name="sorted")
     left.union(right).dedup("g", order=order, name="deduped")
-    pairs = left.join(right, left=order, right=order, range=(1, 3), name="joined")
+    pairs = left.join(right, left=order, right=order, range=band, name="joined")
     per = Order("right_t", by=("t",))
     pairs.aggregate(per, tumbling, n="count(*)", name="jointly")
     left.resample(right, left=order, right=order, within=2, n="count(*)", name="resampled")
@@ -131,12 +137,13 @@ def require_no_less(arc: str, before: Any, after: Any) -> None:
     st.lists(EVENT, max_size=30),
     BY,
     st.sampled_from([Delayed("t", 3), Punctuated("t"), Delayed("t", 1, by=("g",), heartbeat=9)]),
+    RANGES,
 )
 def test_promises_never_go_back_and_are_kept(
-    events: list[Any], by: tuple[str, ...], progress: Any
+    events: list[Any], by: tuple[str, ...], progress: Any, band: tuple[int, int]
 ) -> None:
     net = Network("laws")
-    boxes(net, by, progress)
+    boxes(net, by, progress, band)
     reference = Reference(net)
     # A tuple below its stream's mark goes through boxes that keep no state as it is.
     arcs = [name for name, box in net.boxes.items() if not isinstance(box, Union)]

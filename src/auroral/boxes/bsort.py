@@ -9,7 +9,7 @@ from auroral.boxes.order import Order
 from auroral.network.box import OneInput, Scope, register
 from auroral.network.types import Schema
 from auroral.progress.lowwater import JointLowWater, Mark
-from auroral.progress.propagation import ArcProgress, only, relied_on
+from auroral.progress.propagation import ArcProgress, only, passed, relied_on
 
 
 @register
@@ -18,6 +18,7 @@ class BSort(OneInput):
 
     With slack 2, 1 3 1 2 4 4 8 3 comes out as 1 1 2 3 4 3 … [1 Fig. 8]. NULL sorts first. Without
     slack it keeps what punctuation has not passed yet, and what is below it is late [3 §5.5].
+    On `tup#` tuples leave in order of arrival.
     """
 
     kind: ClassVar[str] = "bsort"
@@ -28,8 +29,8 @@ class BSort(OneInput):
     order: Order
 
     def ports(self, inputs: Sequence[Schema], _scope: Scope) -> dict[str, Schema]:
-        self.order.type_in(inputs[0])
-        return {"": inputs[0]} | ({} if self.order.slack is not None else {"late": inputs[0]})
+        self.order.type_in(inputs[0], tuple_number=True)
+        return {"": inputs[0]} | ({} if self.order.attribute is None else {"late": inputs[0]})
 
     def reads(self, inputs: Sequence[Schema], _scope: Scope) -> tuple[frozenset[str], ...]:
         return (frozenset(inputs[0].names),)
@@ -37,6 +38,8 @@ class BSort(OneInput):
     def progress(self, inputs: Sequence[ArcProgress], schemas: Sequence[Schema]) -> ArcProgress:
         if self.order.slack is not None:
             return {}
+        if self.order.numbered:
+            return passed(inputs[0])
         return only(inputs[0], schemas[0].field(self.order.on).name, self.order.by)
 
     def relies_on(self, inputs: Sequence[ArcProgress]) -> tuple[Mark | JointLowWater, ...]:

@@ -10,7 +10,7 @@ from pydantic import StrictInt, StrictStr
 
 from auroral.boxes.order import Order
 from auroral.boxes.predicate import predicate, sided
-from auroral.boxes.window import Length, in_marks, require_length
+from auroral.boxes.window import Length, Seconds, in_marks, require_length, require_timeout
 from auroral.errors import NetworkError
 from auroral.network.box import ManyInputs, Scope, register, require_inputs
 from auroral.network.types import Field, Schema, Type
@@ -26,8 +26,10 @@ class Join(ManyInputs):
     """Pair left and right tuples that satisfy `on` and lie within a band [1 §5.2.2.3, 3 §5.3].
 
     `within: s` means abs(left.on − right.on) <= s; `range: [r0, r1]` means
-    left.on − r0 <= right.on <= left.on + r1; `rows: [n, m]` means that the earlier of the two
-    is among the latest n left (m right) tuples when the later arrives. A table side has no window.
+    left.on − r0 <= right.on <= left.on + r1, where one of the two may be negative as long as the
+    band is not empty; `rows: [n, m]` means that the earlier of the two is among the latest n left
+    (m right) tuples when the later arrives. A table side has no window. With `timeout: t` a tuple
+    is kept for t seconds at most: the two of a pair reach the join within t seconds of each other.
     """
 
     kind: ClassVar[str] = "join"
@@ -42,9 +44,11 @@ class Join(ManyInputs):
     within: Length | None = None
     range: tuple[Length, Length] | None = None
     rows: tuple[PositiveCount, PositiveCount] | None = None
+    timeout: Seconds | None = None
 
     def model_post_init(self, _context: Any) -> None:
         require_inputs(self, 2)
+        require_timeout(self.timeout)
         given = [key for key in ("within", "range", "rows") if getattr(self, key) is not None]
         if len(given) > 1:
             raise NetworkError(
@@ -65,7 +69,7 @@ class Join(ManyInputs):
                 where="key inputs",
             )
         types = [
-            order.type_in(schema, key) if order else None
+            order.type_in(schema, key, tuple_number=True) if order else None
             for order, schema, key in ((self.left, left, "left"), (self.right, right, "right"))
         ]
         if any(tables):
@@ -74,9 +78,13 @@ class Join(ManyInputs):
             self._require_band(*types)
         ports = {"": joined(left, right)}
         if self.rows is not None:
-            return ports  # arrival numbers are never late
-        ports |= {} if tables[0] else {"left_late": left}
-        return ports | ({} if tables[1] else {"right_late": right})
+            return ports
+        for name, table, order, schema in zip(
+            ("left_late", "right_late"), tables, (self.left, self.right), inputs, strict=True
+        ):
+            if not table and not (order and order.numbered):  # arrival numbers are never late
+                ports[name] = schema
+        return ports
 
     def reads(self, inputs: Sequence[Schema], _scope: Scope) -> tuple[frozenset[str], ...]:
         return tuple(frozenset(schema.names) for schema in inputs)
@@ -96,7 +104,7 @@ class Join(ManyInputs):
             right = renamed(inputs[1], {name: [as_] for name, as_ in placed})
             return {**inputs[0], **right}
         orders = (self.left, self.right)
-        if self.rows is not None or any(o is None or o.slack is not None for o in orders):
+        if self.rows is not None or any(o is None or o.attribute is None for o in orders):
             return {}
         assert self.left is not None
         assert self.right is not None
@@ -105,6 +113,10 @@ class Join(ManyInputs):
         before, after = self.lengths(on[0].type)
         attributes, named = (on[0].name, on[1].name), (on[0].name, names[at])
         return paired(inputs[0], inputs[1], attributes, named, before, after)
+
+    @property
+    def times_out(self) -> bool:
+        return self.timeout is not None
 
     @property
     def has_table(self) -> bool:
@@ -118,12 +130,11 @@ class Join(ManyInputs):
         )
 
     def _require_no_window(self, table: str) -> None:
-        for key in ("within", "range", "rows"):
+        for key in ("within", "range", "rows", "timeout"):
             if getattr(self, key) is not None:
+                lacks = "keeps no tuples" if key == "timeout" else "has no window"
                 raise NetworkError(
-                    "BAD_PARAMETER",
-                    f"a join with a table ({table}) has no window",
-                    where=f"key {key}",
+                    "BAD_PARAMETER", f"a join with a table ({table}) {lacks}", where=f"key {key}"
                 )
 
     def _require_band(self, left: Type | None, right: Type | None) -> None:
@@ -137,8 +148,16 @@ class Join(ManyInputs):
             require_length("within", self.within, left, zero=True)
         elif self.range is None:
             raise NetworkError("MISSING_KEY", "a join of two streams needs within, range or rows")
-        for at, length in enumerate(self.range or ()):
-            require_length(f"range.{at}", length, left, zero=True)
+        else:
+            for at, length in enumerate(self.range):
+                require_length(f"range.{at}", length, left, negative=True)
+            if sum(self.lengths(left)) < 0:
+                raise NetworkError(
+                    "BAD_WINDOW",
+                    f"the band is empty: expected -r0 <= r1, found {list(self.range)}",
+                    where="key range",
+                    hint="range: [r0, r1] means left.on - r0 <= right.on <= left.on + r1",
+                )
 
 
 def require_comparable(left: Type, right: Type) -> None:

@@ -42,6 +42,11 @@ class Order(Declaration):
     def __init__(self, on: str | None = None, **keys: Any):
         super().__init__(**({"on": on} if on is not None else {}), **keys)
 
+    @property
+    def numbered(self) -> bool:
+        """Whether it orders by arrival numbers, 1, 2, 3 … per group."""
+        return self.on == TUPLE_NUMBER
+
     def type_in(self, schema: Schema, key: str = "order", *, tuple_number: bool = False) -> Type:
         """The type of `on`; checks that it can be ordered and that the group fields exist."""
         with at_key(f"{key}.by"):
@@ -49,7 +54,7 @@ class Order(Declaration):
         with at_key(f"{key}.on"):
             if self.on == TUPLE_NUMBER:
                 if not tuple_number:
-                    raise NetworkError("BAD_ORDER", "tup# orders only aggregates; expected a field")
+                    raise NetworkError("BAD_ORDER", "expected a field: this box does not take tup#")
                 return Type("bigint")
             found = schema.field(self.on)
             if not found.type.is_orderable:

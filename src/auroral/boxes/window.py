@@ -16,6 +16,7 @@ _MOST = {"decimal": 10**38, "float": 10**38, "double": 10**300}
 """What can be added to values of a type that has more than 64 bits of room."""
 _EXACT = Context(prec=76)
 Length = StrictInt | StrictFloat | StrictStr
+Seconds = StrictInt | StrictFloat
 
 
 class Window(Declaration):
@@ -27,17 +28,27 @@ class Window(Declaration):
     size: Length | None = None
     advance: Length | None = None
     align: Literal["first"] | None = None
-    timeout: StrictInt | StrictFloat | None = None
+    timeout: Seconds | None = None
 
     def model_post_init(self, _context: Any) -> None:
-        if self.timeout is not None and self.timeout <= 0:
-            raise NetworkError(
-                "BAD_WINDOW",
-                f"expected more than 0 seconds, found {self.timeout}",
-                where="key timeout",
-            )
-        if self.timeout is not None and self.timeout * 1_000_000 > LONGEST:
-            raise NetworkError("BAD_WINDOW", f"{self.timeout} is too long", where="key timeout")
+        require_timeout(self.timeout)
+
+
+def require_timeout(timeout: Seconds | None) -> None:
+    """Check that a timeout, if there is one, is positive and not too long."""
+    if timeout is None:
+        return
+    if timeout <= 0:
+        raise NetworkError(
+            "BAD_WINDOW", f"expected more than 0 seconds, found {timeout}", where="key timeout"
+        )
+    if timeout * 1_000_000 > LONGEST:
+        raise NetworkError("BAD_WINDOW", f"{timeout} is too long", where="key timeout")
+
+
+def timeout_us(timeout: Seconds | None) -> int | None:
+    """A timeout in µs, the unit of the clock."""
+    return None if timeout is None else round(timeout * 1_000_000)
 
 
 def in_marks(length: Length, on: Type) -> int | float:
@@ -45,6 +56,8 @@ def in_marks(length: Length, on: Type) -> int | float:
 
     >>> in_marks("1 min", Type("timestamp")), in_marks(0.5, Type("decimal", 8, 2))
     (60000000, 50)
+    >>> in_marks("-2 days", Type("date"))
+    -2
     """
     amount = _amount("length", length, on)
     if on.name == "decimal":
@@ -52,14 +65,16 @@ def in_marks(length: Length, on: Type) -> int | float:
     return float(amount) if on.name in FRACTIONAL else int(amount)
 
 
-def require_length(key: str, length: Length, on: Type, *, zero: bool = False) -> None:
-    """Check that a length is positive, or zero if that is allowed, in the attribute's units."""
+def require_length(
+    key: str, length: Length, on: Type, *, zero: bool = False, negative: bool = False
+) -> None:
+    """Check that a length is positive, or what else is allowed, in the attribute's units."""
     amount = _amount(key, length, on)
-    if amount < 0 or (amount == 0 and not zero):
+    if not negative and (amount < 0 or (amount == 0 and not zero)):
         wanted = "0 or more" if zero else "more than 0"
         raise _bad(key, wanted, length)
     most = _MOST.get(on.name, LONGEST)
-    if amount > most:
+    if abs(amount) > most:
         raise _bad(key, f"at most {most:.0e} over {on}", length)
     if (on.is_integral or on.name == "date") and amount != int(amount):
         raise _bad(key, "whole days" if on.name == "date" else f"a whole number over {on}", length)
@@ -83,7 +98,10 @@ def _amount(key: str, length: Length, on: Type) -> float:
     if isinstance(length, str):
         if not timely and on.name != "date":
             raise _bad(key, f"a number over {on}", length)
-        return duration_us(length, key) / (1 if timely else DAY_US)
+        text = length.strip()
+        sign = -1 if text.startswith("-") else 1
+        micros = sign * duration_us(text[1:] if sign < 0 else text, key)
+        return micros if timely else micros / DAY_US
     if timely:
         raise _bad(key, f"text such as '10 minutes' over a {on}", length)
     return length

@@ -14,23 +14,38 @@ import pyarrow as pa
 from auroral.kernels.grouping import Ids, group_ids, group_keys
 from auroral.kernels.kernel import NEVER, Context
 from auroral.kernels.ordering import whole
-from auroral.kernels.slack import Carried, Running, carried_lists, thresholds
+from auroral.kernels.slack import Carried, Running, carried_lists, counted, ranks, thresholds
 from auroral.kernels.steps import Mark, Steps, least_at, single
 from auroral.kernels.units import Mask, numbers, stored_type
 from auroral.progress.lowwater import END, LowWater, Values, minimum
 
 REASONS = ("", "null", "nan", "late")
 LARGEST = "_largest"
+COUNT = "_count"
+NUMBER = "_number"
+"""The column of arrival numbers."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """How an input is ordered: by slack per group of `by`, or by marks per group of `by_mark`."""
+    """How an input is ordered: by slack per group of `by`, or by marks per group of `by_mark`.
+
+    `on` is a column, or `NUMBER`: then by arrival numbers per group of `by`.
+    """
 
     on: str
     by: tuple[str, ...] = ()
     slack: int | None = None
     by_mark: tuple[str, ...] = ()
+
+    @property
+    def numbered(self) -> bool:
+        return self.on == NUMBER
+
+    @property
+    def inferred(self) -> bool:
+        """Whether progress is inferred from what arrives."""
+        return self.numbered or self.slack is not None
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -39,6 +54,8 @@ class Order:
     def seen_schema(self, types: Sequence[tuple[str, pa.DataType]]) -> pa.Schema:
         """State that tells thresholds: each group's largest values."""
         kinds = dict(types)
+        if self.numbered:
+            return pa.schema([*((name, kinds[name]) for name in self.by), (COUNT, pa.int64())])
         largest = pa.list_(stored_type(kinds[self.on]))
         return pa.schema([*((name, kinds[name]) for name in self.by), (LARGEST, largest)])
 
@@ -73,17 +90,24 @@ class Arrivals:
         context: Context,
         also: pa.Table | None = None,
     ) -> Arrivals:
-        """Judge what arrives; with slack `seen` is the state of its thresholds."""
+        """Judge what arrives; with slack or numbers `seen` is the state of its thresholds."""
+        also = table.slice(0, 0) if also is None else also
+        seq = np.asarray(table["_seq"], np.int64)
+        if order.numbered:
+            assert seen is not None
+            return _by_number(order, table, seen, context, also, seq)
         values, known = numbers(table[order.on])
         reason = np.where(known, 0, 1).astype(np.int8)
         if values.dtype == np.float64:
             reason[known & ~np.isfinite(values)] = 2
-        also = table.slice(0, 0) if also is None else also
-        seq = np.asarray(table["_seq"], np.int64)
         if order.slack is None:
             return _by_marks(order, table, mark, context, also, seq, values, reason)
         assert seen is not None
         return _by_slack(order, table, seen, context, also, seq, values, reason)
+
+    def numbered(self, table: pa.Table) -> pa.Table:
+        """The tuples with their values as a column of arrival numbers."""
+        return table.append_column(NUMBER, pa.array(self.values))
 
     @property
     def counts(self) -> Mask:
@@ -126,7 +150,7 @@ class Arrivals:
     def of_all(self, order: Order, mark: Mark) -> tuple[Any | None, Any | None]:
         """What is promised of all that may come, before the step and after it."""
         first, last = self.context.first, self.context.last
-        if order.slack is None:
+        if not order.inferred:
             return least_at(mark, first - 1, self.context), least_at(mark, last - 1, self.context)
         end = END if ended_at(self.context) < NEVER else None
         if order.by:
@@ -232,6 +256,27 @@ def _by_slack(
         after = pa.table([*kept, largest], schema=seen.schema)
     also_group = ids[known + len(rows) :]
     return Arrivals(seq, values, reason, group, also_group, context, None, running, rows, after)
+
+
+def _by_number(
+    order: Order, table: pa.Table, seen: pa.Table, context: Context, also: pa.Table, seq: Ids
+) -> Arrivals:
+    """Number what arrives: 1, 2, 3 … per group, on from where each group was."""
+    columns = _stacked([seen, table, also], order.by)
+    known, rows = seen.num_rows, table.num_rows
+    ids, first = group_ids(columns, known + rows + also.num_rows)
+    groups = max(len(first), 1)
+    own, before = ids[known : known + rows], np.zeros(groups, np.int64)
+    before[ids[:known]] = np.asarray(whole(seen[COUNT]), np.int64)
+    values = before[own] + ranks(own, groups) + 1
+    running = counted(own, values, groups, before)
+    after = None
+    if rows:
+        count = pa.array(before + np.bincount(own, minlength=groups))
+        after = pa.table([*(c.take(pa.array(first)) for c in columns), count], schema=seen.schema)
+    reason, every = np.zeros(rows, np.int8), np.arange(rows)
+    also_group = ids[known + rows :]
+    return Arrivals(seq, values, reason, own, also_group, context, None, running, every, after)
 
 
 def _stacked(tables: Sequence[pa.Table], names: Sequence[str]) -> list[pa.Array]:

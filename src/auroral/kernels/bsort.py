@@ -34,9 +34,12 @@ _LAST = b"\xff"
 
 @dataclass(frozen=True)
 class BSortKernel:
-    """Sort with a buffer of `slack` tuples per group, or, without slack, by what marks pass."""
+    """Sort with a buffer of `slack` tuples per group, or, without slack, by what marks pass.
 
-    on: str
+    Without `on` tuples leave in order of arrival.
+    """
+
+    on: str | None
     by: tuple[str, ...]
     slack: int | None
     fields: tuple[str, ...]
@@ -45,6 +48,8 @@ class BSortKernel:
     by_mark: tuple[str, ...] = ()
 
     def tables(self) -> Mapping[str, pa.Schema]:
+        if self.on is None and self.slack is None:
+            return {}
         if self.slack is None:
             return {"held": stored_schema(self.types)}
         return {"held": pa.schema([*HIDDEN, *self.types])}
@@ -52,6 +57,9 @@ class BSortKernel:
     def step(
         self, inputs: Sequence[pa.Table], state: Mapping[str, pa.Table], context: Context
     ) -> Emitted:
+        if self.on is None and self.slack is None:
+            names = ["_seq", "_ts", "_sub", *self.fields]
+            return Emitted({"": with_sub(inputs[0]).select(names)}, held=0)
         held = conformed(state["held"], self.tables()["held"])
         if self.slack is None:
             return self._punctuated(inputs[0], held, context)
@@ -91,8 +99,11 @@ class BSortKernel:
 
     def _ranked(self, rows: pa.Table, touched: Ids) -> tuple[Ids, Ids]:
         """Groups of rows, and their order by group, `on` and arrival."""
-        some = rows.select([self.on, *self.by]).take(touched)
+        names = self.by if self.on is None else (self.on, *self.by)
+        some = rows.select(names).take(touched)
         ids, first = group_ids([some[name] for name in self.by], len(touched))
+        if self.on is None:
+            return ids, by_group(ids, len(first))
         values, known = numbers(some[self.on])
         order = np.argsort(values, kind="stable")  # NaN comes last
         if not known.all():
@@ -108,12 +119,15 @@ class BSortKernel:
     def _released(self, rows: pa.Table, when: Ids) -> pa.Table:
         """Tuples that leave by themselves at a moment, in order of (`on`, arrival)."""
         arrival = moments(rows["_seq"])
-        sub = joined(sortable([rows[self.on]]), arrival, sub_bytes(rows))
+        sub = joined(arrival, sub_bytes(rows))
+        if self.on is not None:
+            sub = joined(sortable([rows[self.on]]), sub)
         hidden = {"_seq": pa.array(when, pa.int64()), "_ts": rows["_ts"], "_sub": sub}
         return pa.table(hidden | {name: rows[name] for name in self.fields})
 
     def _punctuated(self, new: pa.Table, held: pa.Table, context: Context) -> Emitted:
         new = with_sub(new)
+        assert self.on is not None
         order = Order(self.on, (), None, self.by_mark)
         arrivals = Arrivals.of(order, new, None, mark_of(context, 0), context, held)
         fresh = tuples(new, held.schema).filter(pa.array(arrivals.counts))

@@ -12,14 +12,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from auroral.kernels.arrivals import Arrivals, Order
+from auroral.kernels.arrivals import NUMBER, Arrivals, Order
 from auroral.kernels.join_pairs import band_pairs, pair_fields, paired
-from auroral.kernels.join_rows import NUMBER, joined_rows
-from auroral.kernels.join_sides import SIDES, Band, Side, key_numbers, note_progress
+from auroral.kernels.join_rows import joined_rows
+from auroral.kernels.join_sides import (
+    SIDES,
+    Band,
+    OtherSide,
+    Side,
+    key_numbers,
+    note_progress,
+    note_timeouts,
+)
 from auroral.kernels.kernel import Context, Emitted
 from auroral.kernels.ordering import joined, moments, sub_bytes
 from auroral.kernels.steps import mark_of
 from auroral.kernels.stored import conformed, stored_schema, with_sub
+from auroral.kernels.timeouts import REACHED, meeting, with_reached
 
 Pair = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -28,8 +37,10 @@ Pair = tuple[tuple[str, ...], tuple[str, ...]]
 class JoinKernel:
     """Pair tuples with equal `keys` and left.on − before <= right.on <= left.on + after.
 
-    `before` and `after` are in units of marks of the left attribute. With `rows` the earlier of
+    `before` and `after` are in units of marks of the left attribute; an attribute `NUMBER` is the
+    arrival number. With `rows` the earlier of
     a pair must be among the latest of its side; `table` is the input that is a table, if any.
+    With `timeout_us` a tuple is held no longer than that.
     """
 
     on: tuple[str | None, str | None]
@@ -44,13 +55,14 @@ class JoinKernel:
     late: tuple[bool, bool] = (False, False)
     table: int | None = None
     by_mark: Pair = ((), ())
+    timeout_us: int | None = None
 
     def tables(self) -> Mapping[str, pa.Schema]:
         if self.table is not None:
             return {}
         found = {name: stored_schema(self._columns(side)) for side, name in enumerate(SIDES)}
         for side, name in enumerate(SIDES):
-            if self.rows is None and self.slack[side] is not None:
+            if self.rows is None and self.order(side).inferred:
                 found[f"{name}_seen"] = self.order(side).seen_schema(self.types[side])
         return found
 
@@ -60,15 +72,17 @@ class JoinKernel:
         return Order(on, self.by[side], self.slack[side], self.by_mark[side])
 
     def _on_types(self) -> list[pa.DataType]:
-        return [dict(self.types[side])[self.order(side).on] for side in (0, 1)]
+        return [self._kinds(side)[self.order(side).on] for side in (0, 1)]
+
+    def _kinds(self, side: int) -> dict[str | None, pa.DataType]:
+        return {**dict(self.types[side]), NUMBER: pa.int64(), REACHED: pa.int64()}
 
     def _columns(self, side: int) -> list[tuple[str, pa.DataType]]:
         """What is stored of a side."""
-        kinds: dict[str | None, pa.DataType] = dict(self.types[side])
-        if self.rows is not None:
-            names: list[Any] = [*self.keys[side], *self.fields[side]]
-            return [(NUMBER, pa.int64()), *((n, kinds[n]) for n in dict.fromkeys(names))]
-        names = [self.on[side], *self.keys[side], *self.fields[side]]
+        kinds = self._kinds(side)
+        first = NUMBER if self.rows is not None else self.on[side]
+        names: list[Any] = [first, *self.keys[side], *self.fields[side]]
+        names += [] if self.timeout_us is None else [REACHED]
         return [(name, kinds[name]) for name in dict.fromkeys(names)]
 
     def step(
@@ -77,10 +91,13 @@ class JoinKernel:
         if self.table is not None:
             return self._with_table(inputs, self.table)
         new = [with_sub(table) for table in inputs]
+        if self.timeout_us is not None:
+            new = [with_reached(table, context) for table in new]
         schemas = self.tables()
         old = [conformed(state[name], schemas[name]) for name in SIDES]
         if self.rows is not None:
-            return joined_rows(self.rows, self.keys, self.fields, old, new, context)
+            timeout_us = self.timeout_us
+            return joined_rows(self.rows, self.keys, self.fields, old, new, context, timeout_us)
         return self._within_band(new, old, state, context)
 
     def _with_table(self, inputs: Sequence[pa.Table], table: int) -> Emitted:
@@ -114,13 +131,27 @@ class JoinKernel:
             seen = state.get(f"{name}_seen")
             arrivals.append(Arrivals.of(order, new[side], seen, mark, context))
             progress.append(arrivals[side].of_all(order, mark))
+        new = [
+            arrivals[side].numbered(new[side]) if self.order(side).numbered else new[side]
+            for side in (0, 1)
+        ]
         band = Band.of(self._on_types(), (self.before, self.after), progress)
         sides = [
-            Side.of(side, self.order(side).on, self.keys[side], new[side], old[side], each, band)
+            Side.of(
+                side, self.order(side).on, self.keys[side], new[side], old[side], each, band,
+                self.timeout_us,
+            )
             for side, each in enumerate(arrivals)
-        ]
+        ]  # fmt: skip
         emitted = Emitted({"": self._pairs(sides)}, held=0)
         for side, name in enumerate(SIDES):
+            if self.timeout_us is not None:
+                other = 1 - side
+                order, mark = self.order(other), mark_of(context, other)
+                waits_for = OtherSide(order, new[other], arrivals[other], mark, context)
+                one = sides[side]
+                assert one.leaves is not None
+                note_timeouts(emitted, side, one.on, one.high, one.leaves, band, waits_for)
             emitted.held = (emitted.held or 0) + sides[side].store(name, old[side], emitted)
             fields = [column for column, _ in self.types[side]] if self.late[side] else None
             note_progress(emitted, side, new[side], arrivals[side], fields)
@@ -140,4 +171,7 @@ class JoinKernel:
             np.concatenate([at + left.old, more_at]),
             np.concatenate([found, more_found + right.old]),
         ]
+        if self.timeout_us is not None:
+            met = meeting((left.rows, right.rows), (rows[0], rows[1]), self.timeout_us)
+            rows = [at[met] for at in rows]
         return paired([left.rows, right.rows], rows, self.fields)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from auroral.kernels.arrivals import ended_at
+from auroral.kernels.arrivals import NUMBER, ended_at
 from auroral.kernels.grouping import Ids
 from auroral.kernels.join_pairs import band_pairs, paired
-from auroral.kernels.join_sides import SIDES, key_numbers
+from auroral.kernels.join_sides import SIDES, count_timeouts, key_numbers
 from auroral.kernels.kernel import NEVER, Context, Emitted
 from auroral.kernels.stored import renewed, tuples
-
-NUMBER = "_number"
+from auroral.kernels.timeouts import leaving, meeting
+from auroral.kernels.units import Mask
 
 
 def joined_rows(
@@ -24,6 +24,7 @@ def joined_rows(
     old: Sequence[pa.Table],
     new: Sequence[pa.Table],
     context: Context,
+    timeout_us: int | None = None,
 ) -> Emitted:
     """Pair each tuple with those of the other side that are among the latest when it arrives."""
     counts = [int(np.max(np.asarray(table[NUMBER]), initial=0)) for table in old]
@@ -31,21 +32,41 @@ def joined_rows(
     rows, stays = [], []
     for side in (0, 1):
         alive = np.asarray(old[side][NUMBER]) > counts[side] - latest[side]
+        if timeout_us is not None:
+            alive &= leaving(old[side], timeout_us, context) >= context.first
         stays.append(alive)
         kept, more = (tuples(table, old[side].schema) for table in (old[side], fresh[side]))
         rows.append(pa.concat_tables([kept.filter(pa.array(alive)), more]).combine_chunks())
-    emitted = Emitted({"": paired(rows, _pairs(latest, keys, rows, fresh, counts), fields)}, held=0)
+    pairs = _pairs(latest, keys, rows, fresh, counts)
+    if timeout_us is not None:
+        met = meeting((rows[0], rows[1]), (pairs[0], pairs[1]), timeout_us)
+        pairs = [at[met] for at in pairs]
+    emitted = Emitted({"": paired(rows, pairs, fields)}, held=0)
     over = ended_at(context) < NEVER
     for side, name in enumerate(SIDES):
         # Numbers up to this one are not among the latest any more.
         bound = counts[side] + fresh[side].num_rows - (0 if over else latest[side])
+        keep = np.asarray(fresh[side][NUMBER]) > bound
+        if timeout_us is not None:
+            leaves = leaving(rows[side], timeout_us, context)
+            gone = _timed_out(rows[side], leaves, fresh[side], counts[side] - latest[side])
+            count_timeouts(emitted, int((gone & (leaves < ended_at(context))).sum()))
+            stays[side] &= leaving(old[side], timeout_us, context) == NEVER
+            keep &= leaving(fresh[side], timeout_us, context) == NEVER
         stays[side] &= np.asarray(old[side][NUMBER]) > bound
-        kept = fresh[side].filter(pa.array(np.asarray(fresh[side][NUMBER]) > bound))
+        kept = fresh[side].filter(pa.array(keep))
         changed = renewed(old[side], stays[side], kept)
         if changed is not None:
             emitted.state[name] = changed
         emitted.held = (emitted.held or 0) + int(stays[side].sum()) + kept.num_rows
     return emitted
+
+
+def _timed_out(rows: pa.Table, leaves: Ids, fresh: pa.Table, bound: int) -> Mask:
+    """Which tuples are among the latest of their side when their time is over."""
+    arrived = np.searchsorted(np.asarray(fresh["_seq"], np.int64), leaves, side="right")
+    among = np.asarray(rows[NUMBER]) > bound + arrived
+    return np.asarray((leaves < NEVER) & among)
 
 
 def _numbered(table: pa.Table, count: int) -> pa.Table:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from auroral.kernels.arrivals import Arrivals, late_port
+from auroral.kernels.arrivals import Arrivals, Order, ended_at, late_port
 from auroral.kernels.grouping import Ids, match_groups
 from auroral.kernels.join_pairs import Units
-from auroral.kernels.kernel import Emitted
-from auroral.kernels.steps import passed
+from auroral.kernels.kernel import NEVER, Context, Emitted
+from auroral.kernels.steps import Mark, passed
 from auroral.kernels.stored import renewed, tuples
+from auroral.kernels.timeouts import leaving
 from auroral.kernels.units import Mask, numbers, roomy
 from auroral.progress.lowwater import END, Values
 
 SIDES = ("left", "right")
+TIMEOUT = "timeout"
+"""The reason under which tuples are counted that were held until their time was over."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,39 @@ class Band:
         # As the band has it, for floats round: no left value at or above the mark reaches it.
         return passed(mark if mark is None or mark == END else mark - self.before, on)
 
+    def passing(self, side: int, on: Values, high: Values, other: OtherSide) -> Ids:
+        """The moment at which each tuple is dead, some moment before this step, or `NEVER`."""
+        if side == 0:
+            return other.passing(lambda values: self.units.column(1, values), high)
+
+        def least_reached(values: Values) -> Values:
+            (marks,) = roomy([self.units.column(0, values)], [self.before])
+            return np.asarray(marks - self.before)
+
+        return other.passing(least_reached, on)
+
+
+@dataclass(frozen=True)
+class OtherSide:
+    """The progress of all that may come on one side, which decides how long the other waits."""
+
+    order: Order
+    new: pa.Table
+    arrivals: Arrivals
+    mark: Mark
+    context: Context
+
+    def passing(self, convert: Callable[[Values], Values], values: Values) -> Ids:
+        """The moment after which this progress, in other units, is above each value."""
+        nobody = np.zeros(len(values), np.int64)
+        if not self.order.inferred:
+            alone = replace(self.order, by_mark=())
+            arrivals = Arrivals.of(alone, self.new, None, self.mark, self.context)
+            return arrivals.in_units(convert).passing(nobody, values)
+        if self.order.by:
+            return nobody + ended_at(self.context)  # groups never seen may still come
+        return self.arrivals.in_units(convert).passing(nobody, values)
+
 
 @dataclass(frozen=True)
 class Side:
@@ -66,6 +102,8 @@ class Side:
     """Which of the stored tuples in the state stay."""
     keep: Mask
     """Which of the new tuples among `rows` are to be stored."""
+    leaves: Ids | None = None
+    """When the time of each tuple is over, if there is a timeout."""
 
     @staticmethod
     def of(
@@ -76,21 +114,30 @@ class Side:
         old: pa.Table,
         arrivals: Arrivals,
         band: Band,
+        timeout_us: int | None = None,
     ) -> Side:
         """What is alive of the stored tuples, and of the new ones what is not late."""
         before = band.units.column(side, numbers(old[on])[0])
         alive = ~band.dead(side, before, band.bounds(before)[1], 0)
-        counts = arrivals.counts & has_keys(new, keys)
+        counts = arrivals.counts
+        if timeout_us is None:
+            counts = counts & has_keys(new, keys)
+        else:  # what has no partners is held, too: it is counted when its time is over
+            alive &= leaving(old, timeout_us, arrivals.context) >= arrivals.context.first
         kept = _filtered(tuples(old, old.schema), alive)
         fresh = _filtered(tuples(new, old.schema), counts)
         after = band.units.column(side, arrivals.values[counts])
         values = np.concatenate([before[alive], after])
         low, high = band.bounds(values)
         keep = ~band.dead(side, values, high, 1)
+        rows = pa.concat_tables([kept, fresh]).combine_chunks()
+        leaves = None
+        if timeout_us is not None:
+            leaves = leaving(rows, timeout_us, arrivals.context)
+            keep &= leaves == NEVER
         stays = alive.copy()
         stays[alive] = keep[: kept.num_rows]
-        rows = pa.concat_tables([kept, fresh]).combine_chunks()
-        return Side(rows, kept.num_rows, values, low, high, stays, keep[kept.num_rows :])
+        return Side(rows, kept.num_rows, values, low, high, stays, keep[kept.num_rows :], leaves)
 
     def store(self, name: str, old: pa.Table, emitted: Emitted) -> int:
         """Put what is to be stored into the step's state; how many tuples are held then."""
@@ -98,6 +145,29 @@ class Side:
         if changed is not None:
             emitted.state[name] = changed
         return int(self.stays.sum() + self.keep.sum())
+
+
+def note_timeouts(
+    emitted: Emitted,
+    side: int,
+    on: Values,
+    high: Values,
+    leaves: Ids,
+    band: Band,
+    other: OtherSide,
+) -> None:
+    """Count the tuples of a side that go because their time is over, and not for another reason."""
+    first = other.context.first
+    going = np.flatnonzero((leaves >= first) & (leaves < NEVER))
+    if len(going):
+        dead = band.passing(side, on[going], high[going], other)
+        count_timeouts(emitted, int((leaves[going] < dead).sum()))
+
+
+def count_timeouts(emitted: Emitted, count: int) -> None:
+    """Count tuples that went because their time was over."""
+    if count:
+        emitted.late[TIMEOUT] = emitted.late.get(TIMEOUT, 0) + count
 
 
 def note_progress(

@@ -15,7 +15,15 @@ from auroral.kernels.grouping import Ids, group_keys
 from auroral.kernels.kernel import Context
 from auroral.kernels.numbering import Numbering, number_groups
 from auroral.kernels.ordering import whole
-from auroral.kernels.slack import Carried, Running, by_group, carried_lists, counted, thresholds
+from auroral.kernels.slack import (
+    Carried,
+    Running,
+    by_group,
+    carried_lists,
+    counted,
+    ranks,
+    thresholds,
+)
 from auroral.kernels.units import Mask, alike, numbers, stored, stored_type
 from auroral.kernels.valued import Arrived
 from auroral.kernels.windows import REACHED, Windows
@@ -132,22 +140,13 @@ def _by_count(
     _, of_windows, of_rows = numbering.parts
     count = np.zeros(numbering.count, np.int64)
     count[: groups.num_rows] = np.asarray(whole(groups["count"]), np.int64)
-    number = count[of_rows] + _rank(of_rows, numbering.count) + 1
+    number = count[of_rows] + ranks(of_rows, numbering.count) + 1
     arrived = replace(_arrived(kernel, tuples, number, by), group=of_rows)
     progress = Inferred(counted(of_rows, number, numbering.count), arrived.seq, context)
     count += np.bincount(of_rows, minlength=numbering.count)
     after = pa.table([*numbering.by, pa.array(count)], schema=groups_schema(kernel))
     changed = {"groups": after} if tuples.num_rows else {}
     return Observed(arrived, replace(windows, group=of_windows), progress, changed)
-
-
-def _rank(group: Ids, groups: int) -> Ids:
-    """How many rows of its group come before each row."""
-    order = by_group(group, groups)
-    sorted_groups = group[order]
-    rank = np.empty(len(group), np.int64)
-    rank[order] = np.arange(len(group)) - np.searchsorted(sorted_groups, sorted_groups)
-    return rank
 
 
 def _by_slack(

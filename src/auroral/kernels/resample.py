@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auroral.kernels.accumulators import Accumulators, CallSpec
-from auroral.kernels.arrivals import Arrivals, Order
+from auroral.kernels.arrivals import NUMBER, Arrivals, Order
 from auroral.kernels.grouping import Ids, group_ids
 from auroral.kernels.join_pairs import expanded
-from auroral.kernels.join_sides import SIDES, Band, note_progress
-from auroral.kernels.kernel import Context, Emitted
+from auroral.kernels.join_sides import SIDES, Band, OtherSide, note_progress, note_timeouts
+from auroral.kernels.kernel import NEVER, Context, Emitted
 from auroral.kernels.ordering import joined, moments, sortable, sub_bytes
 from auroral.kernels.steps import mark_of
 from auroral.kernels.stored import (
@@ -32,6 +32,7 @@ from auroral.kernels.stored import (
     tuples,
     with_sub,
 )
+from auroral.kernels.timeouts import REACHED, leaving, meeting, with_reached
 from auroral.kernels.units import Mask, numbers
 from auroral.progress.lowwater import Values
 
@@ -43,7 +44,8 @@ Types = tuple[tuple[str, pa.DataType], ...]
 class ResampleKernel:
     """Compute `calls` over the right tuples with left.on − within <= right.on <= left.on + within.
 
-    `within` is in units of marks of the left attribute; late tuples carry `fields`.
+    `within` is in units of marks of the left attribute; `NUMBER` stands for the arrival number.
+    Late tuples carry `fields`. With `timeout_us` a tuple is held no longer than that.
     """
 
     on: tuple[str, str]
@@ -57,19 +59,24 @@ class ResampleKernel:
     fields: Pair = ((), ())
     late: tuple[bool, bool] = (False, False)
     by_mark: Pair = ((), ())
+    timeout_us: int | None = None
 
     def tables(self) -> Mapping[str, pa.Schema]:
-        left, right = (dict(types) for types in self.types)
+        left, right = self._kinds(0), self._kinds(1)
         names = dict.fromkeys((self.on[1], *self.by[1], *self.by_mark[1]))
         names |= dict.fromkeys(name for call in self.arguments for name in call)
+        reached = [] if self.timeout_us is None else [(REACHED, pa.int64())]
         found = {
-            "left": stored_schema([(self.on[0], left[self.on[0]])]),
-            "right": stored_schema([(name, right[name]) for name in names]),
+            "left": stored_schema([(self.on[0], left[self.on[0]]), *reached]),
+            "right": stored_schema([*((name, right[name]) for name in names), *reached]),
         }
         for side, name in enumerate(SIDES):
-            if self.slack[side] is not None:
+            if self._order(side).inferred:
                 found[f"{name}_seen"] = self._order(side).seen_schema(self.types[side])
         return found
+
+    def _kinds(self, side: int) -> dict[str, pa.DataType]:
+        return {**dict(self.types[side]), NUMBER: pa.int64()}
 
     def _order(self, side: int) -> Order:
         return Order(self.on[side], self.by[side], self.slack[side], self.by_mark[side])
@@ -78,6 +85,8 @@ class ResampleKernel:
         self, inputs: Sequence[pa.Table], state: Mapping[str, pa.Table], context: Context
     ) -> Emitted:
         new = [with_sub(table) for table in inputs]
+        if self.timeout_us is not None:
+            new = [with_reached(table, context) for table in new]
         schemas = self.tables()
         old = [in_arrival_order(conformed(state[name], schemas[name])) for name in SIDES]
         arrivals, progress = [], []
@@ -86,10 +95,15 @@ class ResampleKernel:
             seen, also = state.get(f"{name}_seen"), old[1] if side else None
             arrivals.append(Arrivals.of(order, new[side], seen, mark, context, also))
             progress.append(arrivals[side].of_all(order, mark))
-        kinds = [dict(self.types[side])[self.on[side]] for side in (0, 1)]
+        new = [
+            arrivals[side].numbered(new[side]) if self._order(side).numbered else new[side]
+            for side in (0, 1)
+        ]
+        kinds = [self._kinds(side)[self.on[side]] for side in (0, 1)]
         band = Band.of(kinds, (self.within, self.within), progress)
-        left = Lefts.of(self.on[0], new[0], old[0], arrivals[0], band)
-        right = Rights.of(self.on[1], new[1], old[1], arrivals[1], band)
+        timeout_us = self.timeout_us
+        left = Lefts.of(self.on[0], new[0], old[0], arrivals[0], band, timeout_us)
+        right = Rights.of(self.on[1], new[1], old[1], arrivals[1], band, timeout_us)
         if not set(self.by_mark[1]) <= set(self.by[1]):
             # A group may get tuples of any mark: all of them must have passed.
             least = Order(self.on[1], self.by[1], self.slack[1])
@@ -97,6 +111,13 @@ class ResampleKernel:
         emitted = Emitted()
         emitted.ports[""] = self._windows(left, right, emitted)
         emitted.held = left.store(old[0], band, emitted) + right.store(old[1], left, band, emitted)
+        if self.timeout_us is not None:
+            others = [
+                OtherSide(self._order(n), new[n], arrivals[n], mark_of(context, n), context)
+                for n in (0, 1)
+            ]
+            note_timeouts(emitted, 0, left.on, left.high, left.leaves, band, others[1])
+            note_timeouts(emitted, 1, right.on, right.on, right.leaves, band, others[0])
         for side in (0, 1):
             fields = self.fields[side] if self.late[side] else None
             note_progress(emitted, side, new[side], arrivals[side], fields)
@@ -104,8 +125,7 @@ class ResampleKernel:
 
     def _windows(self, left: Lefts, right: Rights, emitted: Emitted) -> pa.Table:
         """A tuple for each left tuple and group that is complete now and has a window."""
-        pairs = [left.pairs(right, stored=stored) for stored in (True, False)]
-        lefts, rights = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+        lefts, rights = left.completed(right)
         slot, groups = self._slots(right, lefts, rights)
         at, of = lefts[groups], rights[groups]
         functions = Accumulators(self.calls)
@@ -118,7 +138,8 @@ class ResampleKernel:
         oldest = left.column("_ts")[at]
         np.minimum.at(oldest, slot, right.column("_ts")[rights])
         seq = left.column("_seq")[at]
-        when = np.maximum(seq, right.progress.passing(right.group[of], left.high[at]))
+        when = right.progress.passing(right.group[of], left.high[at])
+        when = np.maximum(seq, np.minimum(when, left.leaves[at]))
         by = [_plain(right.rows[name].combine_chunks().take(pa.array(of))) for name in self.by[1]]
         sub = joined(moments(seq), sub_bytes(left.rows).take(pa.array(at)), sortable(by))
         on = left.rows[self.on[0]].combine_chunks().take(pa.array(at)).cast(self.on_type)
@@ -147,18 +168,29 @@ class Rights:
     group: Ids
     progress: Arrivals
     """In the units of `on`."""
+    leaves: Ids
+    """When the time of each is over."""
 
     @staticmethod
-    def of(on: str, new: pa.Table, old: pa.Table, arrivals: Arrivals, band: Band) -> Rights:
+    def of(
+        on: str,
+        new: pa.Table,
+        old: pa.Table,
+        arrivals: Arrivals,
+        band: Band,
+        timeout_us: int | None,
+    ) -> Rights:
         fresh = tuples(new, old.schema).filter(pa.array(arrivals.counts))
         values = [numbers(old[on])[0], arrivals.values[arrivals.counts]]
         group = np.concatenate([arrivals.also_group, arrivals.group[arrivals.counts]])
+        rows = pa.concat_tables([tuples(old, old.schema), fresh]).combine_chunks()
         return Rights(
-            pa.concat_tables([tuples(old, old.schema), fresh]).combine_chunks(),
+            rows,
             old.num_rows,
             np.concatenate([band.units.column(1, each) for each in values]),
             group,
             arrivals.in_units(partial(band.units.column, 1)),
+            _leaving(rows, timeout_us, arrivals.context),
         )
 
     def judged_by(self, progress: Arrivals) -> Rights:
@@ -171,7 +203,8 @@ class Rights:
 
     def store(self, old: pa.Table, left: Lefts, band: Band, emitted: Emitted) -> int:
         """Store what windows may still need; how many tuples are held then."""
-        needed = ~band.dead(1, self.on, self.on, 1) | left.waits_for(self)
+        lasts = self.leaves == NEVER
+        needed = (lasts & ~band.dead(1, self.on, self.on, 1)) | left.waits_for(self)
         fresh = self.rows.slice(self.old).filter(pa.array(needed[self.old :]))
         changed = renewed(old, needed[: self.old], fresh)
         if changed is not None:
@@ -190,24 +223,58 @@ class Lefts:
     high: Values
     alive: Mask
     """Which tuples of the state are among `rows`."""
+    leaves: Ids
+    """When the time of each is over."""
+    timeout_us: int | None
 
     @staticmethod
-    def of(on: str, new: pa.Table, old: pa.Table, arrivals: Arrivals, band: Band) -> Lefts:
+    def of(
+        on: str,
+        new: pa.Table,
+        old: pa.Table,
+        arrivals: Arrivals,
+        band: Band,
+        timeout_us: int | None,
+    ) -> Lefts:
         before = band.units.column(0, numbers(old[on])[0])
         alive = ~band.dead(0, before, band.bounds(before)[1], 0)
+        alive &= _leaving(old, timeout_us, arrivals.context) >= arrivals.context.first
         kept = tuples(old, old.schema).filter(pa.array(alive))
         fresh = tuples(new, old.schema).filter(pa.array(arrivals.counts))
         after = band.units.column(0, arrivals.values[arrivals.counts])
         values = np.concatenate([before[alive], after])
         rows = pa.concat_tables([kept, fresh]).combine_chunks()
-        return Lefts(rows, kept.num_rows, values, *band.bounds(values), alive)
+        leaves = _leaving(rows, timeout_us, arrivals.context)
+        low, high = band.bounds(values)
+        return Lefts(rows, kept.num_rows, values, low, high, alive, leaves, timeout_us)
 
     def column(self, name: str) -> Ids:
         return np.array(self.rows[name], np.int64)
 
-    def pairs(self, right: Rights, stored: bool) -> tuple[Ids, Ids]:
-        """Left and right tuples of windows that this step completes, the right ones in order."""
-        order = self._sorted(slice(0, self.old) if stored else slice(self.old, None))
+    def completed(self, right: Rights) -> tuple[Ids, Ids]:
+        """Left and right tuples of windows that this step completes, by progress or timeout."""
+        pairs = [self._passed(right, stored=stored) for stored in (True, False)]
+        lefts, rights = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+        if self.timeout_us is None:
+            return lefts, rights
+        first = self._progress_comes_first(right, lefts, rights)
+        over = self._sorted(np.flatnonzero(self.leaves < NEVER))
+        others, at = expanded(*self._range(over, right))
+        timed = ~self._progress_comes_first(right, over[at], others)
+        lefts = np.concatenate([lefts[first], over[at[timed]]])
+        rights = np.concatenate([rights[first], others[timed]])
+        met = meeting((self.rows, right.rows), (lefts, rights), self.timeout_us)
+        return lefts[met], rights[met]
+
+    def _progress_comes_first(self, right: Rights, lefts: Ids, rights: Ids) -> Mask:
+        """Of which pairs progress completes the window, not the timeout."""
+        passed = right.progress.passing(right.group[rights], self.high[lefts])
+        return np.asarray(passed <= self.leaves[lefts])
+
+    def _passed(self, right: Rights, stored: bool) -> tuple[Ids, Ids]:
+        """The pairs of windows that progress completes in this step, the right ones in order."""
+        rows = np.arange(len(self.on))
+        order = self._sorted(rows[: self.old] if stored else rows[self.old :])
         begin, end = self._range(order, right)
         highs = self.high[order]
         end = np.minimum(end, right.progress.below(highs, after=True)[right.group])
@@ -218,14 +285,23 @@ class Lefts:
 
     def waits_for(self, right: Rights) -> Mask:
         """Which right tuples a window that is not complete after the step has."""
-        order = self._sorted(slice(None))
+        order = self._sorted(np.flatnonzero(self.leaves == NEVER))
         begin, end = self._range(order, right)
-        done = right.progress.below(self.high[order], after=True)[right.group]
-        return np.asarray(np.maximum(begin, done) < end)
+        begin = np.maximum(begin, right.progress.below(self.high[order], after=True)[right.group])
+        waited = np.asarray(begin < end)
+        if self.timeout_us is not None:
+            # Of those whose time is over, only windows that had them before still do.
+            over = np.flatnonzero(waited & (right.leaves < NEVER))
+            at, found = expanded(begin[over], end[over])
+            pair = (order[found], over[at])
+            met = meeting((self.rows, right.rows), pair, self.timeout_us)
+            waited[over] = False
+            waited[pair[1][met]] = True
+        return waited
 
     def store(self, old: pa.Table, band: Band, emitted: Emitted) -> int:
         """Store what is not complete; how many tuples are held then."""
-        keep = ~band.dead(0, self.on, self.high, 1)
+        keep = ~band.dead(0, self.on, self.high, 1) & (self.leaves == NEVER)
         stays = self.alive.copy()
         stays[self.alive] = keep[: self.old]
         fresh = self.rows.slice(self.old).filter(pa.array(keep[self.old :]))
@@ -234,14 +310,19 @@ class Lefts:
             emitted.state["left"] = changed
         return int(keep.sum())
 
-    def _sorted(self, part: slice) -> Ids:
-        rows = np.arange(len(self.on))[part]
-        return rows[np.argsort(self.on[part], kind="stable")]
+    def _sorted(self, rows: Ids) -> Ids:
+        return rows[np.argsort(self.on[rows], kind="stable")]
 
     def _range(self, order: Ids, right: Rights) -> tuple[Ids, Ids]:
         """Where in `order` those are that have each right tuple in their window."""
         begin = np.searchsorted(self.high[order], right.on, side="left")
         return begin, np.searchsorted(self.low[order], right.on, side="right")
+
+
+def _leaving(rows: pa.Table, timeout_us: int | None, context: Context) -> Ids:
+    if timeout_us is None:
+        return np.full(rows.num_rows, NEVER, np.int64)
+    return leaving(rows, timeout_us, context)
 
 
 def _plain(column: pa.Array) -> pa.Array:

@@ -141,12 +141,27 @@ def thresholds(ids: Ids, values: Values, carried: Carried, slack: int) -> Runnin
     return Running(codes, groups, rows, keys, where, tuple(x - bases for x in largest))
 
 
-def counted(ids: Ids, numbers: Ids, groups: int) -> Running:
-    """Thresholds of tuple numbers: after tuple k it is k + 1."""
-    codes = Codes.of(numbers + 1, groups)
+def counted(ids: Ids, numbers: Ids, groups: int, before: Ids | None = None) -> Running:
+    """Thresholds of tuple numbers: after tuple k it is k + 1.
+
+    `before` is how many of each group came in earlier steps, if thresholds are asked for then.
+    """
+    known = numbers if before is None else np.concatenate([numbers, before])
+    codes = Codes.of(known + 1, groups)
     keys, heads, rows, where = _laid_out(ids, groups, codes, codes.encode(numbers + 1))
     keys[heads] = np.arange(groups) * codes.span
+    if before is not None:
+        keys[heads] += codes.encode(before + 1)
     return Running(codes, groups, rows, keys, where)
+
+
+def ranks(group: Ids, groups: int) -> Ids:
+    """How many rows of its group come before each row."""
+    order = by_group(group, groups)
+    sorted_groups = group[order]
+    rank = np.empty(len(group), np.int64)
+    rank[order] = np.arange(len(group)) - np.searchsorted(sorted_groups, sorted_groups)
+    return rank
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,10 @@ class Arc:
     def join(
         self, other: Arc, on: str | None = None, *, name: str | None = None, **how: Any
     ) -> Arc:
-        """Pair with tuples of another arc that lie within a band."""
+        """Pair with tuples of another arc that lie within a band.
+
+        `how`: `left` and `right` orders, one of `within`, `range` and `rows`, and `timeout`.
+        """
         return self.network.box("join", name, inputs=(self, other), on=on, **how)
 
     def resample(
@@ -120,10 +123,14 @@ class Arc:
         left: Any,
         right: Any,
         within: Any,
+        timeout: float | None = None,
         name: str | None = None,
         **compute: Any,
     ) -> Arc:
-        """Compute over the other arc's tuples near each of this one's."""
+        """Compute over the other arc's tuples near each of this one's.
+
+        After `timeout` seconds a tuple of this arc is answered with what there is.
+        """
         return self.network.box(
             "resample",
             name,
@@ -132,6 +139,7 @@ class Arc:
             right=right,
             within=within,
             compute=compute,
+            timeout=timeout,
         )
 
     def read(self, sql: str, *, name: str | None = None) -> Arc:

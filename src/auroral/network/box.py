@@ -53,7 +53,7 @@ class Box(Declaration):
 
     @property
     def times_out(self) -> bool:
-        """Whether the clock can make it emit."""
+        """Whether the clock can make it emit, or forget."""
         return False
 
     def sources(self) -> tuple[str, ...]:

@@ -192,9 +192,11 @@ def _shifted(mark: LowWater, distance: Any) -> LowWater:
 
 
 def _less(values: Any, distance: Any) -> Any:
-    """Values less a distance; near the least integer as objects, which do not wrap round."""
-    if values.dtype == np.int64 and int(values.min()) - int(distance) < -(2**63):
-        values = values.astype(object)
+    """Values less a distance; near the ends of 64 bits as objects, which do not wrap round."""
+    if values.dtype == np.int64:
+        least, most = int(values.min()) - int(distance), int(values.max()) - int(distance)
+        if least < -(2**63) or most >= 2**63:
+            values = values.astype(object)
     return values - distance
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,46 @@ from auroral.boxes.bsort import BSort
 from auroral.network.types import Schema
 from auroral.reference.agenda import Agenda
 from auroral.reference.marks import Group, passes
-from auroral.reference.operator import Emission, Now, Tuple
-from auroral.reference.order import OrderProgress
+from auroral.reference.operator import Emission, Now, Operator, Tuple
+from auroral.reference.order import OrderProgress, TupleNumbers
 from auroral.reference.windows import ascending
 
 _Held = tuple[tuple[Any, ...], int, Tuple]
 """A tuple with its place in the order and its arrival number."""
+
+
+def reference_bsort(
+    box: BSort, inputs: Sequence[Schema], directory: Path | None = None
+) -> Operator:
+    """The operator for either order: by arrival, or by the values of a field."""
+    if box.order.numbered:
+        return ArrivalBuffer(box, inputs)
+    return ReferenceBSort(box, inputs, directory)
+
+
+class ArrivalBuffer:
+    """Holds slack tuples per group, and lets the first go: order of arrival is kept."""
+
+    def __init__(self, box: BSort, inputs: Sequence[Schema]):
+        self._numbers, self._slack = TupleNumbers(box.order, inputs[0]), box.order.slack or 0
+        self._held: dict[Group, deque[tuple[int, Tuple]]] = {}
+        self._arrived = 0
+
+    def push(self, _port: int, arrived: Tuple) -> list[Emission]:
+        held = self._held.setdefault(self._numbers.group(arrived.row), deque())
+        self._arrived += 1
+        held.append((self._arrived, arrived))
+        return [Emission("", held.popleft()[1])] if len(held) > self._slack else []
+
+    def settle(self, now: Now) -> list[Emission]:
+        if not now.ended:
+            return []
+        rest = [one for held in self._held.values() for one in held]
+        self._held = {}
+        return [Emission("", left) for _, left in sorted(rest, key=lambda one: one[0])]
+
+    def held(self) -> int:
+        return sum(len(held) for held in self._held.values())
 
 
 class ReferenceBSort:

@@ -11,7 +11,8 @@ from auroral.network.types import Schema
 from auroral.reference.band import Band
 from auroral.reference.kept import Kept
 from auroral.reference.operator import Emission, Now, Operator, Row, Tuple
-from auroral.reference.order import OrderProgress
+from auroral.reference.order import progress_of
+from auroral.reference.patience import Patience, timed_out
 from auroral.reference.windows import oldest
 from auroral.sql.expression import evaluator
 
@@ -30,7 +31,10 @@ def reference_join(
     for name in box.inputs:
         if tables is not None and name in tables:
             return TableJoin(pairing, tables[name])
-    return RowsJoin(pairing, box.rows) if box.rows else ReferenceJoin(box, inputs, pairing)
+    patience = Patience.of(box.timeout)
+    if box.rows is not None:
+        return RowsJoin(pairing, box.rows, patience)
+    return ReferenceJoin(box, inputs, pairing, patience)
 
 
 def band_of(box: Join, inputs: Sequence[Schema]) -> Band:
@@ -39,7 +43,7 @@ def band_of(box: Join, inputs: Sequence[Schema]) -> Band:
     before, after = box.range or (box.within, box.within)
     assert before is not None
     assert after is not None
-    return Band.of(before, after, inputs[LEFT].field(box.left.on).type)
+    return Band.of(before, after, box.left.type_in(inputs[LEFT], tuple_number=True))
 
 
 class Pairing:
@@ -62,25 +66,32 @@ class Pairing:
 
 
 class ReferenceJoin:
-    """Keeps the tuples of both sides as long as one that is not late could match them."""
+    """Keeps the tuples of both sides as long as one that is not late could match them.
 
-    def __init__(self, box: Join, inputs: Sequence[Schema], pairing: Pairing):
+    With a timeout it keeps them no longer than that.
+    """
+
+    def __init__(
+        self, box: Join, inputs: Sequence[Schema], pairing: Pairing, patience: Patience
+    ) -> None:
         assert box.left is not None
         assert box.right is not None
-        self._pairing, self._band = pairing, band_of(box, inputs)
+        self._pairing, self._band, self._patience = pairing, band_of(box, inputs), patience
         orders = zip((box.left, box.right), inputs, strict=True)
-        self._progress = [OrderProgress(order, schema) for order, schema in orders]
-        self._kept: tuple[Kept[Tuple], ...] = (Kept(), Kept())
+        self._progress = [progress_of(order, schema) for order, schema in orders]
+        timed = patience.timeout_us is not None
+        self._kept: tuple[Kept[Tuple], ...] = (Kept(timed=timed), Kept(timed=timed))
 
     def push(self, port: int, arrived: Tuple) -> list[Emission]:
         progress = self._progress[port]
+        value = progress.value(arrived.row)
         reason = progress.arrive(arrived.row)
         if reason:
             return [Emission(_PORTS[port], arrived, reason)]
-        value = progress.value(arrived.row)
         self._kept[port].add(value, arrived)
         find = self._band.near_left if port == LEFT else self._band.near_right
         near = find(value, self._kept[1 - port])
+        near = [other for other in near if self._patience.meet(arrived, other)]
         return self._pairing.pairs(port, arrived, near)
 
     def settle(self, now: Now) -> list[Emission]:
@@ -90,28 +101,34 @@ class ReferenceJoin:
         left, right = self._kept
         left.drop(lambda value: self._band.left_is_past(value, right_mark))
         right.drop(lambda value: self._band.right_is_past(value, left_mark))
-        return []
+        over = [t for kept in self._kept for t in kept.drop_old(self._patience.over(now.clock_us))]
+        return [timed_out(gone) for gone in over]
 
     def held(self) -> int:
         return sum(len(kept) for kept in self._kept)
 
 
 class RowsJoin:
-    """Keeps the latest tuples of both sides."""
+    """Keeps the latest tuples of both sides, with a timeout no longer than that."""
 
-    def __init__(self, pairing: Pairing, rows: tuple[int, int]):
-        self._pairing, self._rows = pairing, rows
+    def __init__(self, pairing: Pairing, rows: tuple[int, int], patience: Patience):
+        self._pairing, self._rows, self._patience = pairing, rows, patience
         self._latest: tuple[list[Tuple], ...] = ([], [])
 
     def push(self, port: int, arrived: Tuple) -> list[Emission]:
         self._latest[port].append(arrived)
         del self._latest[port][: -self._rows[port]]
-        return self._pairing.pairs(port, arrived, self._latest[1 - port])
+        others = [other for other in self._latest[1 - port] if self._patience.meet(arrived, other)]
+        return self._pairing.pairs(port, arrived, others)
 
     def settle(self, now: Now) -> list[Emission]:
         if now.ended:
             self._latest = ([], [])
-        return []
+        gone, is_over = [], self._patience.over(now.clock_us)
+        for latest in self._latest:
+            while latest and is_over(latest[0]):
+                gone.append(latest.pop(0))
+        return [timed_out(one) for one in gone]
 
     def held(self) -> int:
         return sum(len(latest) for latest in self._latest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -21,15 +22,20 @@ class Kept(Generic[Item]):
     ['tuple 1']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, timed: bool = False) -> None:
+        """Start with none; `timed` ones can be dropped by age, too."""
         self._items: list[tuple[Any, int, Item]] = []
+        self._by_age: deque[tuple[Any, int, Item]] | None = deque() if timed else None
         self._added = 0
 
     def __len__(self) -> int:
         return len(self._items)
 
     def add(self, value: Any, item: Item) -> None:
-        insort(self._items, (value, self._added, item))
+        entry = (value, self._added, item)
+        insort(self._items, entry)
+        if self._by_age is not None:
+            self._by_age.append(entry)
         self._added += 1
 
     def between(self, reaches: Callable[[Any], bool], exceeds: Callable[[Any], bool]) -> list[Item]:
@@ -42,6 +48,16 @@ class Kept(Generic[Item]):
         count = self._first(lambda value: not is_past(value))
         dropped = [item for _, _, item in self._items[:count]]
         del self._items[:count]
+        return dropped
+
+    def drop_old(self, is_over: Callable[[Item], bool]) -> list[Item]:
+        """Take away the items whose time is over; that of later ones is over later."""
+        dropped = []
+        while self._by_age and is_over(self._by_age[0][2]):
+            entry = self._by_age.popleft()
+            at = bisect_left(self._items, entry[:2], key=lambda one: one[:2])
+            if at < len(self._items) and self._items[at][2] is entry[2]:
+                dropped.append(self._items.pop(at)[2])
         return dropped
 
     def _first(self, holds: Callable[[Any], bool]) -> int:

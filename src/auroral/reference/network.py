@@ -31,7 +31,7 @@ from auroral.network.network import Network
 from auroral.network.queries import Query
 from auroral.network.types import Field, Schema, Type
 from auroral.reference.aggregate import reference_aggregate
-from auroral.reference.bsort import ReferenceBSort
+from auroral.reference.bsort import reference_bsort
 from auroral.reference.dedup import ReferenceDedup
 from auroral.reference.filter import ReferenceFilter
 from auroral.reference.join import reference_join
@@ -278,7 +278,7 @@ def _operator(place: str, box: Box, inputs: list[Schema], directory: Path | None
     if isinstance(box, Aggregate):
         return reference_aggregate(box, inputs, directory)
     if isinstance(box, BSort):
-        return ReferenceBSort(box, inputs, directory)
+        return reference_bsort(box, inputs, directory)
     if isinstance(box, Dedup):
         return ReferenceDedup(box, inputs, directory)
     if isinstance(box, Resample):

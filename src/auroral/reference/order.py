@@ -134,10 +134,11 @@ class TupleNumbers:
     """The order of arrival, 1, 2, 3 … per group: the mark is the next number."""
 
     slack = None
-    moved: Collection[Group] | None = ()
 
     def __init__(self, order: Order, schema: Schema):
         self.by = tuple(schema.field(name).name for name in order.by)
+        self.moved: Collection[Group] | None = ()
+        self._taken: set[Group] = set()
         self._counts: dict[Group, int] = {}
         self._ended = False
 
@@ -154,7 +155,12 @@ class TupleNumbers:
         return END if self._ended else self._counts.get(group, 0) + 1
 
     def mark_of_all(self) -> Any:
-        return END if self._ended else None
+        """The next number; of a group that never came nothing is known."""
+        return END if self._ended else None if self.by else self.mark(())
+
+    def arrive(self, row: Row) -> None:
+        """Let a tuple arrive, which is never late."""
+        self.take(self.value(row), self.group(row))
 
     def key(self, group: Group) -> Group:
         return group
@@ -167,6 +173,13 @@ class TupleNumbers:
 
     def take(self, value: int, group: Group) -> None:
         self._counts[group] = value
+        self._taken.add(group)
 
     def settle(self, _promises: Promises, ended: bool) -> None:
         self._ended = ended
+        self.moved, self._taken = self._taken, set()
+
+
+def progress_of(order: Order, schema: Schema) -> OrderProgress | TupleNumbers:
+    """How far an input has come: by arrival numbers, or by the values of a field."""
+    return TupleNumbers(order, schema) if order.numbered else OrderProgress(order, schema)

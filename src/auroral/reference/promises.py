@@ -89,6 +89,8 @@ def _aggregated(box: Aggregate, schema: Schema, inputs: Sequence[Promises | None
 
 def _sorted(box: BSort, schema: Schema, inputs: Sequence[Promises | None]) -> Promises:
     """Tuples wait, so that only what holds of the order itself still holds."""
+    if box.order.numbered:
+        return (inputs[0] or {}) if box.order.slack is None else {}
     on = schema.field(box.order.on).name
     promise = _by_groups((inputs[0] or {}).get(on), box.order, schema)
     return {on: promise} if promise is not None and box.order.slack is None else {}
@@ -144,7 +146,7 @@ def _both(
     """The marks of two sides that rely on promises; None if one has slack or none is made."""
     marks = []
     for order, schema, promises in zip((left, right), schemas, inputs, strict=True):
-        if order is None or order.slack is not None or promises is None:
+        if order is None or order.slack is not None or order.numbered or promises is None:
             return None
         promise = promises.get(schema.field(order.on).name)
         if promise is None:

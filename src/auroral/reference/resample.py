@@ -14,7 +14,8 @@ from auroral.reference.band import Band
 from auroral.reference.kept import Kept
 from auroral.reference.marks import Group, passes
 from auroral.reference.operator import Emission, Failed, FunctionFailedError, Now, Tuple
-from auroral.reference.order import OrderProgress
+from auroral.reference.order import progress_of
+from auroral.reference.patience import Patience, timed_out
 from auroral.reference.windows import ascending, computation, oldest, shown
 
 LEFT, RIGHT = 0, 1
@@ -46,16 +47,19 @@ class Pending:
 class ReferenceResample:
     """Keeps left tuples until right progress has passed all that is near them.
 
-    Right tuples are kept as long as one of those is near them, or one that comes could be.
+    Right tuples are kept as long as one of those is near them, or one that comes could be. With a
+    timeout, a left tuple whose time is over is complete, and a right one is not for those to come.
     """
 
     def __init__(self, box: Resample, inputs: Sequence[Schema], directory: Path | None = None):
         left, right = inputs
-        self._progress = [OrderProgress(box.left, left), OrderProgress(box.right, right)]
+        self._progress = [progress_of(box.left, left), progress_of(box.right, right)]
+        self._on = None if box.left.numbered else left.field(box.left.on).name
+        self._patience = Patience.of(box.timeout)
         self._band = band_of(box, inputs)
         self._compute = computation(box.compute, right, directory)
-        self._pending: Kept[Pending] = Kept()
-        self._right: Kept[Near] = Kept()
+        self._pending: Kept[Pending] = Kept(timed=box.timeout is not None)
+        self._right: Kept[Near] = Kept(timed=box.timeout is not None)
         self._completing: Agenda[tuple[Pending, Group]] = Agenda(self._progress[RIGHT], passes)
         self._arrived = 0
         self._waited_for = 0
@@ -63,10 +67,10 @@ class ReferenceResample:
 
     def push(self, port: int, arrived: Tuple) -> list[Emission]:
         progress = self._progress[port]
+        group, value = progress.group(arrived.row), progress.value(arrived.row)
         reason = progress.arrive(arrived.row)
         if reason:
             return [Emission(_PORTS[port], arrived, reason)]
-        group, value = progress.group(arrived.row), progress.value(arrived.row)
         if port == LEFT:
             self._take_left(value, arrived)
         else:
@@ -76,13 +80,19 @@ class ReferenceResample:
     def settle(self, now: Now) -> list[Emission | Failed]:
         for progress, promises in zip(self._progress, now.promises, strict=True):
             progress.settle(promises, now.ended)
-        emitted = self._complete(self._completing.due())
+        is_over = self._patience.over(now.clock_us)
         left_mark, right_mark = (progress.mark_of_all() for progress in self._progress)
         self._pending.drop(lambda value: self._band.left_is_past(value, right_mark))
-        for near in self._right.drop(lambda value: self._band.right_is_past(value, left_mark)):
+        over = self._pending.drop_old(lambda pending: is_over(pending.tuple))
+        timed = [(pending, group) for pending in over for group in pending.near]
+        emitted = self._complete([*self._completing.due(), *timed])
+        past = self._right.drop(lambda value: self._band.right_is_past(value, left_mark))
+        old = self._right.drop_old(lambda near: is_over(near.tuple))
+        for near in (*past, *old):
             near.past = True
             self._waited_for += near.windows > 0
-        return emitted
+        gone = [*(pending.tuple for pending in over), *(near.tuple for near in old)]
+        return [*emitted, *map(timed_out, gone)]
 
     def held(self) -> int:
         return len(self._pending) + len(self._right) + self._waited_for
@@ -92,13 +102,14 @@ class ReferenceResample:
         self._arrived += 1
         self._pending.add(value, pending)
         for near in self._band.near_left(value, self._right):
-            self._add(pending, near)
+            if self._patience.meet(arrived, near.tuple):
+                self._add(pending, near)
 
     def _take_right(self, value: Any, group: Group, arrived: Tuple) -> None:
         near = Near(group, arrived)
         self._right.add(value, near)
         for pending in self._band.near_right(value, self._pending):
-            if group not in pending.done:
+            if group not in pending.done and self._patience.meet(pending.tuple, arrived):
                 self._add(pending, near)
 
     def _add(self, pending: Pending, near: Near) -> None:
@@ -113,6 +124,8 @@ class ReferenceResample:
         """What the groups that have passed left tuples give: as those came, groups in order."""
         by, made = self._progress[RIGHT].by, []
         for pending, group in passed:
+            if group in pending.done:
+                continue  # its time was over before
             near = pending.near[group]
             pending.done.add(group)
             for each in near:
@@ -125,7 +138,9 @@ class ReferenceResample:
 
     def _result(self, pending: Pending, near: list[Tuple]) -> Emission | Failed:
         row = {name: shown(near[0].row[name]) for name in self._progress[RIGHT].by}
-        row[self._progress[LEFT].on] = pending.tuple.row[self._progress[LEFT].on]
+        row |= (
+            {"tup": pending.value} if self._on is None else {self._on: pending.tuple.row[self._on]}
+        )
         try:
             made = Tuple(row | self._compute(near), oldest([pending.tuple, *near]))
         except FunctionFailedError as error:
@@ -135,4 +150,4 @@ class ReferenceResample:
 
 def band_of(box: Resample, inputs: Sequence[Schema]) -> Band:
     """Which right values are near a left one."""
-    return Band.of(box.within, box.within, inputs[LEFT].field(box.left.on).type)
+    return Band.of(box.within, box.within, box.left.type_in(inputs[LEFT], tuple_number=True))

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from auroral.boxes.order import Order
 from auroral.continuous.functions import PythonFunction
+from auroral.kernels.arrivals import NUMBER
 from auroral.kernels.kernel import Kernel
 from auroral.network.box import Resolver
 from auroral.network.types import Field, Schema, Type
@@ -103,6 +105,11 @@ class Physical:
             children = tuple(Field(part, types[column]) for column, part in parts)
             fields.append(Field(name, Type("struct", children=children)))
         return Schema(tuple(fields))
+
+
+def ordered_column(columns: Columns, order: Order) -> str:
+    """The column by which an input is ordered."""
+    return NUMBER if order.numbered else columns.field(order.on)
 
 
 def quoted(name: str) -> str:

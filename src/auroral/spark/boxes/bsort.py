@@ -12,7 +12,7 @@ def lower(box: BSort, given: Given) -> Physical:
     columns = Columns(given.schemas[0])
     fields, by = columns.fields(), columns.fields(box.order.by)
     kernel = BSortKernel(
-        on=columns.field(box.order.on),
+        on=None if box.order.numbered else columns.field(box.order.on),
         by=by,
         slack=box.order.slack,
         fields=fields,

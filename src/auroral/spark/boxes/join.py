@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from auroral.boxes.join import Join
+from auroral.boxes.window import timeout_us
 from auroral.kernels.join import JoinKernel
 from auroral.network.types import Schema, Type
-from auroral.spark.physical import Columns, Given, Physical, mark_fields
+from auroral.spark.physical import Columns, Given, Physical, mark_fields, ordered_column
 from auroral.sql.parser import parse
 from auroral.sql.syntax import Call, Member, Name, Node
 
@@ -27,10 +28,10 @@ def lower(box: Join, given: Given) -> Physical:
     before = after = None
     if banded:
         assert box.left is not None
-        before, after = box.lengths(sides[0].schema.field(box.left.on).type)
+        before, after = box.lengths(box.left.type_in(sides[0].schema, tuple_number=True))
     ordered = [order if banded else None for order in orders]
     kernel = JoinKernel(
-        on=_two(side.field(o.on) if o else None for side, o in zip(sides, ordered, strict=True)),
+        on=_two(ordered_column(s, o) if o else None for s, o in zip(sides, ordered, strict=True)),
         by=_two(side.fields(o.by) if o else () for side, o in zip(sides, ordered, strict=True)),
         slack=_two(o.slack if o else None for o in ordered),
         before=before,
@@ -41,10 +42,11 @@ def lower(box: Join, given: Given) -> Physical:
         types=(sides[0].types(), sides[1].types()),
         late=("left_late" in given.wanted, "right_late" in given.wanted),
         table=given.tables[0] if given.tables else None,
+        timeout_us=timeout_us(box.timeout),
         by_mark=_two(s.fields(mark_fields(m)) for s, m in zip(sides, given.marks, strict=True)),
     )
     made = (*(f"l_{name}" for name in fields[0]), *(f"r_{name}" for name in fields[1]))
-    inferred = any(order is not None and order.slack is not None for order in ordered)
+    inferred = any(order is not None and order.attribute is None for order in ordered)
     alone = inferred or box.rows is not None or given.tables or not keys[0]
     ports = {"": made, "left_late": fields[0], "right_late": fields[1]}
     spread = None if alone else keys

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from auroral.boxes.resample import Resample
-from auroral.boxes.window import in_marks
+from auroral.boxes.window import in_marks, timeout_us
 from auroral.kernels.resample import ResampleKernel
 from auroral.spark.boxes.aggregate import Calls
-from auroral.spark.physical import Columns, Given, Physical, mark_fields, quoted
+from auroral.spark.physical import (
+    Columns,
+    Given,
+    Physical,
+    mark_fields,
+    ordered_column,
+    quoted,
+)
 
 
 def lower(box: Resample, given: Given) -> Physical:
     """The kernel finds the right tuples near each left one; arithmetic is done after it."""
     left, right = (Columns(schema) for schema in given.schemas)
-    on = left.schema.field(box.left.on).type
+    on = box.left.type_in(left.schema, tuple_number=True)
     calls = Calls.of(box.compute, right, given)
     by = right.fields(box.right.by)
     late = [
@@ -20,10 +27,11 @@ def lower(box: Resample, given: Given) -> Physical:
         for side, name in ((left, "left"), (right, "right"))
     ]
     kernel = ResampleKernel(
-        on=(left.field(box.left.on), right.field(box.right.on)),
+        on=(ordered_column(left, box.left), ordered_column(right, box.right)),
         by=(left.fields(box.left.by), by),
         slack=(box.left.slack, box.right.slack),
         within=in_marks(box.within, on),
+        timeout_us=timeout_us(box.timeout),
         calls=tuple(calls.specs),
         arguments=tuple(calls.arguments),
         fields=(late[0], late[1]),
