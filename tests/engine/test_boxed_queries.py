@@ -1,0 +1,96 @@
+"""Queries that run as boxes: which are registered, which run, and which failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from auroral.engine.boxed import FAILED, UNBOXED, Boxed, BoxedQueries
+from auroral.network.queries import Query
+from auroral.network.types import Schema
+from auroral.storage import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path)
+    yield made
+    made.close()
+
+
+def boxed(name: str, since: int) -> Boxed:
+    late = {"late": (f"{name}#1.late", Schema.parse("x int"))}
+    return Boxed(name, Query("SELECT 1"), f"{name}#2", Schema.parse("n int"), late, since=since)
+
+
+def test_boxes_run_from_the_moment_of_their_query_up_to_its_end(store: Store) -> None:
+    held = BoxedQueries(store)
+    held.add(boxed("q", 5))
+    assert list(held.registered) == ["q"]
+    assert held.running.queries == {}, "it is registered, its boxes are to come"
+    held.run(5)
+    assert list(held.running.queries) == ["q"]
+    held.remove("q", 9)
+    assert held.registered == {}
+    assert list(held.running.queries) == ["q"], "until all before is processed"
+    assert held.noted(9)[UNBOXED] == '["q"]'
+    held.run(9)
+    assert held.running.queries == {}
+
+
+def test_another_query_under_the_same_name_is_not_the_same(store: Store) -> None:
+    held = BoxedQueries(store)
+    held.add(boxed("q", 1))
+    held.run(1)
+    before = held.running
+    held.remove("q", 4)
+    held.add(boxed("q", 4))
+    after = held.at(4)
+    assert before.is_same(before, "q#1")
+    assert not after.is_same(before, "q#1")
+    assert after.began("q#1") == 4
+    assert after.began("plain") == 0
+
+
+def test_a_query_that_failed_stays_so_until_another_comes(store: Store) -> None:
+    held = BoxedQueries(store)
+    held.add(boxed("q", 1))
+    held.add(boxed("p", 1))
+    held.run(1)
+    held.fail({"q": "it broke"})
+    assert held.why_stopped("q") == "it broke"
+    assert held.why_stopped("p") is None
+    assert FAILED in held.noted(1)
+    again = BoxedQueries(store)
+    again.add(boxed("q", 1))
+    again.restore(1)
+    assert again.why_stopped("q") == "it broke", "a restart knows it"
+    held.remove("q", 3)
+    held.add(boxed("q", 3))
+    held.run(3)
+    assert held.why_stopped("q") is None
+
+
+def test_arcs_of_boxes_say_whose_they_are(store: Store) -> None:
+    held = BoxedQueries(store)
+    held.add(boxed("q", 1))
+    held.run(1)
+    running = held.running
+    assert [running.owner(arc) for arc in ("q#2", "q#1.late", "q", "other#1")] == [
+        "q",
+        "q",
+        "q",
+        "",
+    ]
+    assert [running.source(arc) for arc in ("q#2", "q#1.late", "s")] == ["q", "q.late", "s"]
+
+
+def test_late_tuples_have_a_view_of_their_own() -> None:
+    query = boxed("q", 3)
+    view = query.late_view("late")
+    assert view is not None
+    assert (view.log, view.schema.names, view.since) == ("q#1.late", ["x"], 3)
+    assert query.view().log == "q#2"
+    assert query.late_view("left_late") is None
