@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import auroral.boxes  # noqa: F401  (makes the boxes known)
 from auroral.boxes.order import Order
 from auroral.boxes.window import Window
-from auroral.continuous.expansion import query_schemas
+from auroral.continuous.expansion import never_closing, query_schemas
 from auroral.errors import AuroralError, NetworkError, RunError, SinkError, StateError, UsageError
 from auroral.io.iterable import IterableSource
 from auroral.io.open import check_sink, check_sources
@@ -19,7 +19,7 @@ from auroral.network.function import function
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema, Type
-from auroral.progress.declaration import Delayed, Ordered, Progress, Punctuated
+from auroral.progress.declaration import Delayed, Heartbeat, Ordered, Progress, Punctuated
 from auroral.qos.graphs import QoS
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def _ask_spark(text: str, schema: Schema) -> Type:
 
 check.fallback_resolver = _ask_spark
 check.query_checker = query_schemas
+check.caution_finder = never_closing
 endpoints.sink_checker = check_sink
 endpoints.source_checker = check_sources
 
@@ -49,6 +50,7 @@ __all__ = [
     "Engine",
     "EngineOptions",
     "Family",
+    "Heartbeat",
     "IterableSource",
     "JsonlSink",
     "Network",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 _PASSWORD = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*):[^\s/@]+@")
@@ -31,6 +32,18 @@ def masked(text: str) -> str:
                 whole = rf"(?<![A-Za-z0-9_]){whole}(?![A-Za-z0-9_])"
             text = re.sub(whole, _concealed[value], text)
     return _PASSWORD.sub(r"\1:***@", text) if "://" in text else text
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something that is allowed but hardly meant; `where` names the box or the stream."""
+
+    code: str
+    message: str
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message} [{self.code}]"
 
 
 class AuroralError(Exception):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from auroral.cli.display import summary
+from auroral.cli.run import _show_warnings
+from auroral.errors import Caution
 
 
 def test_what_is_in_no_result_is_told_by_reason() -> None:
@@ -34,3 +39,14 @@ def test_what_is_in_no_result_is_told_by_reason() -> None:
         "  joins of pos+news: 1,000 in no result (null 1,000)",
         "  box sort: 2 in no result (late 2)",
     ]
+
+
+def test_warnings_are_lines_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    log = logging.getLogger("auroral")
+    try:
+        for _ in range(2):
+            _show_warnings()
+        log.warning(Caution("NEVER_CLOSES", "waits", "box w"))
+    finally:
+        log.handlers, log.propagate = [], True
+    assert capsys.readouterr().err == "warning: box w: waits [NEVER_CLOSES]\n"

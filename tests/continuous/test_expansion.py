@@ -9,7 +9,7 @@ import pytest
 import auroral as au
 import auroral.continuous.sharing
 from auroral.continuous.compiler import Compiled, compile_query
-from auroral.continuous.expansion import endless, expanded
+from auroral.continuous.expansion import expanded, never_closing
 from auroral.continuous.progress import progressing
 from auroral.network.check import type_arcs
 from tests.effort import operations
@@ -51,10 +51,24 @@ def _with_queries() -> au.Network:
 
 
 def test_what_waits_is_told_as_of_the_boxes_that_queries_would_be() -> None:
-    notes = endless(_with_queries())
-    waiting = [note.partition(" ")[0].partition("#")[0] for note in notes]
-    assert list(dict.fromkeys(waiting)) == ["sorted", *_WAITING]
-    assert notes == endless(expanded(_with_queries()))
+    found = never_closing(_with_queries())
+    waiting = [caution.where.removeprefix("box ").partition("#")[0] for caution in found]
+    # A join waits for nothing: without progress it only keeps what it holds.
+    assert waiting == ["sorted", "counted"]
+    assert {caution.code for caution in found} == {"NEVER_CLOSES"}
+    assert found == never_closing(expanded(_with_queries()))
+
+
+def test_what_waits_is_told_by_the_check() -> None:
+    net = _network()
+    assert [caution.where for caution in net.check().warnings] == ["box sorted"]
+    net = au.Network("sound")
+    s = net.stream("s", "n bigint")
+    s.aggregate(au.Order("n", slack=1), au.Window(size=5), c="count(*)")
+    s.aggregate(au.Order("n"), au.Window(size=5, timeout=1), c="count(*)")
+    s.dedup("n", order=au.Order("n"))
+    s.join(s.filter("n > 0"), left=au.Order("n"), right=au.Order("n"), within=1)
+    assert net.check().warnings == ()
 
 
 def test_a_query_that_only_selects_is_not_compiled_to_tell(
@@ -69,7 +83,7 @@ def test_a_query_that_only_selects_is_not_compiled_to_tell(
     net = _with_queries()
     net.check()
     monkeypatch.setattr(auroral.continuous.sharing, "compile_query", counted)
-    endless(net)
+    never_closing(net)
     assert compiled == [*_WAITING, *_PROMISED]
 
 

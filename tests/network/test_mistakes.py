@@ -176,7 +176,7 @@ MISTAKES = [
     (PROGRESS, "{on: time, delay: 5, by: sid}", "BAD_PARAMETER", 5, STREAM, ("expected a list",)),
     (PROGRESS, "{on: time, delay: 5, heartbeat: {lag: -1}}", "BAD_PARAMETER", 5, STREAM, ("-1",)),
     (PROGRESS, "{on: time, delay: 5, heartbeat: {lag: x}}", "BAD_DURATION", 5, STREAM, ("'x'",)),
-    (PROGRESS, "{on: time, delay: 5, heartbeat: 5}", "BAD_PARAMETER", 5, STREAM, ("keys (lag)",)),
+    (PROGRESS, "{on: time, delay: 5, heartbeat: 5}", "BAD_PARAMETER", 5, STREAM, ("keys (lag, unit)",)),
     (PROGRESS, "later", "BAD_PARAMETER", 5, STREAM, ("on, ordered, delay",)),
     # durations
     ("2 hours", "2 hourz", "BAD_DURATION", 16, POINT, ("'2 hourz'", "10 minutes")),

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from auroral.continuous.expansion import endless
 from auroral.engine.wiring import require_executable
 from auroral.network.network import Network
 
@@ -30,6 +29,8 @@ def check(file: NetworkFile, imports: Imports = False) -> None:
         typer.echo(f"output {name} ← {output.from_}")
     for name in network.queries:
         typer.echo(f"query {name}  {checked.queries[name]}")
-    for note in (*network.unverified(), *endless(network)):
+    for note in network.unverified():
         typer.echo(f"note: {note}", err=True)
+    for caution in checked.warnings:
+        typer.echo(f"warning: {caution}", err=True)
     require_executable(network)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -62,6 +63,7 @@ def run(
     ] = None,
 ) -> None:
     """Run a network until its inputs end, or until Ctrl-C."""
+    _show_warnings()
     network = Network.load(file, imports=True)
     network = with_late_outputs(network, [_pair(text)[0] for text in outputs or []])
     checked = network.check()
@@ -116,6 +118,19 @@ def run(
     for name, reason in _failed(stats).items():
         hint = "once that is mended, the same command goes on" if state is not None else None
         raise SinkError("SINK_FAILED", reason, where=f"output {name}", hint=hint)
+
+
+def _show_warnings() -> None:
+    """Print what the engine warns of, one line each, on standard error."""
+    log = logging.getLogger("auroral")
+    log.handlers = [handler for handler in log.handlers if not isinstance(handler, _Shown)]
+    log.addHandler(_Shown())
+    log.propagate = False
+
+
+class _Shown(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(f"{record.levelname.lower()}: {record.getMessage()}", err=True)
 
 
 def _failed(stats: Mapping[str, Any]) -> dict[str, str]:

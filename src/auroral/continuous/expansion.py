@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from auroral.boxes.order import Order
+from auroral.boxes import Aggregate, BSort, Resample
 from auroral.continuous.compiler import Compiled
 from auroral.continuous.members import members
 from auroral.continuous.progress import promised
 from auroral.continuous.sharing import QueryReader
-from auroral.errors import NetworkError
+from auroral.errors import Caution, NetworkError
 from auroral.network.box import Resolver, Scope
 from auroral.network.check import TypedArc, check, type_arcs, what_boxes_see
 from auroral.network.declarations import Output
@@ -115,24 +115,29 @@ def _with_boxes(network: Network) -> Network:
     return plain
 
 
-def endless(network: Network) -> list[str]:
-    """What waits for progress that nobody declares, in words."""
+def never_closing(network: Network) -> list[Caution]:
+    """Boxes that emit by progress which their inputs never make.
+
+    Joins and dedup are left out: they emit all the same, and only keep what they hold.
+    """
     plain = _with_boxes(network)
     arcs, order = type_arcs(plain, plain.boxes)
     found = promised(plain, arcs, order)
-    notes = []
+    cautions = []
     for name in order:
         box = plain.boxes[name]
-        orders = (getattr(box, key, None) for key in ("order", "left", "right"))
-        waits = [one for one in orders if isinstance(one, Order) and one.attribute is not None]
-        inputs = [arc for arc in box.sources() if arc in found]
-        for arc, one in zip(inputs, waits, strict=False):
-            if one.on.lower() not in {field.lower() for field in found[arc]}:
-                notes.append(
-                    f"{name} waits for progress on {one.on}, but {arc} promises none:"
-                    " what it holds comes out at the end (declare progress, or give slack)"
+        if not isinstance(box, Aggregate | BSort | Resample) or box.times_out:
+            continue
+        orders = (box.left, box.right) if isinstance(box, Resample) else (box.order,)
+        for arc, one in zip(box.sources(), orders, strict=True):
+            fields = {field.lower() for field in found[arc]}
+            if one.attribute is not None and one.attribute.lower() not in fields:
+                message = (
+                    f"waits for progress on {one.on}, but {arc} promises none: what it holds"
+                    " comes out at the end of the input only (declare progress, or give slack)"
                 )
-    return notes
+                cautions.append(Caution("NEVER_CLOSES", message, f"box {name}"))
+    return cautions
 
 
 def _reading(arc: str, output: Output | None = None) -> Output:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from numbers import Integral
 from pathlib import Path
 from types import TracebackType
@@ -35,13 +37,17 @@ from auroral.io.open import as_sink, naming
 from auroral.io.paths import require_local
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.source import Source
-from auroral.network.check import check
+from auroral.network.check import CheckedNetwork, check
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.analysis import spark_resolver
 from auroral.spark.session import start_session, step_session
 from auroral.storage import Store
+
+_LOG = logging.getLogger("auroral")
+_MOST_QUERIES_WARNED_OF = 1_000
+"""Of more queries the start does not ask whether their windows can close; `net.check()` does."""
 
 _DRIVER_BYTES = 256 << 20
 
@@ -116,6 +122,7 @@ class Engine:
         except BaseException:
             self._store.close()
             raise
+        self._warn()
         self._started = True
         self._loop.start()
         self._read_declared_streams()
@@ -127,6 +134,16 @@ class Engine:
         if self._state is not None:
             require_local(self._state, "state")
         require_own_files(self.network, self._sources, self._sinks, self._dead_path)
+
+    def _warn(self) -> None:
+        """Log what is allowed but hardly meant; of very many queries, what boxes alone show."""
+        network = self.network
+        if len(network.queries) > _MOST_QUERIES_WARNED_OF:
+            network = copy.copy(network)
+            network.queries = {}
+        with suppress(AuroralError):  # only Spark's analyzer may know some expression's type
+            for caution in CheckedNetwork(network, {}, ()).warnings:
+                _LOG.warning(caution)
 
     def _read_declared_streams(self) -> None:
         """Sources in a format of Spark's own run as Structured Streaming queries."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from auroral.boxes import Number
 from auroral.network.box import LATE_PORTS
 from auroral.network.check import CheckedNetwork
 from auroral.network.declarations import Stream
+from auroral.progress.heartbeats import unit_caution
 from auroral.progress.lowwater import (
     END,
     GroupedLowWater,
@@ -24,8 +26,9 @@ from auroral.progress.lowwater import (
 from auroral.progress.origins import OriginMarks, OriginRows
 from auroral.progress.propagation import ArcProgress
 from auroral.progress.sources import Arrivals, SourceProgress
-from auroral.progress.values import column_marks, from_mark, seconds_to_mark
+from auroral.progress.values import clock_to_mark, column_marks, from_mark
 
+_LOG = logging.getLogger("auroral")
 Punctuations = Sequence[tuple[int, Any, tuple[Any, ...]]]
 
 
@@ -59,6 +62,8 @@ class ProgressPlane:
         self._known: dict[str, ArcProgress] | None = None
         self._feeding: dict[str, ArcProgress] | None = None
         self._feeders = _feeders(checked)
+        self._beats_judged: set[str] = set()
+        """Streams of which it is known whether heartbeats count in the unit of their values."""
 
     @property
     def uses_clock(self) -> bool:
@@ -106,6 +111,7 @@ class ProgressPlane:
             columns = [tuples[schema.field(n).name].to_pylist() for n in declared.by]
             rows = zip(*columns, strict=True)
             groups = [group_key(g) for g, k in zip(rows, known, strict=True) if k]
+        self._judge_heartbeat(stream, values[known])
         arrivals = Arrivals(moments[known], values[known], groups, punctuations, origins)
         self._streams[stream] = self._streams[stream].advance(arrivals)
 
@@ -116,7 +122,7 @@ class ProgressPlane:
         for name, progress in self._streams.items():
             if progress.heartbeat_lag is not None:
                 kind = self._on_type(name)
-                now = seconds_to_mark(times_us, kind.name, kind.scale)
+                now = clock_to_mark(times_us, kind.name, kind.scale, self._unit(name))
                 self._streams[name] = progress.tick(moments, np.asarray(now))
 
     def end(self, moment: int) -> None:
@@ -220,6 +226,26 @@ class ProgressPlane:
                 state[name]["origins"] = _saved_origins(progress.origins, before)
         return state
 
+    def _judge_heartbeat(self, stream: str, values: Any) -> None:
+        """Warn once if the first values of a stream cannot be times of its heartbeat's unit."""
+        if self._streams[stream].heartbeat_lag is None or stream in self._beats_judged:
+            return
+        kind = self._on_type(stream)
+        now_us = self.clock.latest
+        if len(values) and now_us is not None and kind.is_numeric:
+            self._beats_judged.add(stream)
+            value = float(values[0]) / 10**kind.scale
+            declared = self._checked.network.streams[stream].progress
+            assert declared is not None
+            unit = self._unit(stream)
+            caution = unit_caution(stream, declared.on, value, unit, now_us / 1_000_000)
+            if caution is not None:
+                _LOG.warning(caution)
+
+    def _unit(self, stream: str) -> str:
+        declared = self._checked.network.streams[stream].progress
+        return (declared and declared.heartbeat and declared.heartbeat.unit) or "s"
+
     def _on_type(self, stream: str) -> Any:
         declared = self._checked.network.streams[stream].progress
         assert declared is not None
@@ -262,11 +288,12 @@ def _initial(stream: Stream) -> SourceProgress:
     if kind.name == "decimal":
         delay = int(delay * 10**kind.scale)
     lag = declared.heartbeat.lag_us() if declared.heartbeat else None
+    unit = (declared.heartbeat and declared.heartbeat.unit) or "s"
     return SourceProgress(
         delay=delay,
         punctuated=declared.punctuated,
         by=tuple(stream.schema_.field(name).name for name in declared.by),
-        heartbeat_lag=None if lag is None else seconds_to_mark(lag, kind.name, kind.scale),
+        heartbeat_lag=None if lag is None else clock_to_mark(lag, kind.name, kind.scale, unit),
         mark=GroupedLowWater(declared.by, {}) if declared.by else LowWater(),
     )
 

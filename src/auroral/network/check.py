@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from auroral.errors import NetworkError, known
+from auroral.errors import Caution, NetworkError, known
 from auroral.network.box import Box, Resolver, Scope
 from auroral.network.endpoints import check_endpoints, unknown_arc
 from auroral.network.types import Schema
@@ -25,6 +26,10 @@ QueryChecker = Callable[
 ]
 query_checker: QueryChecker | None = None
 """Types a network's continuous queries; set where SQL is known."""
+
+
+caution_finder: Callable[[Network], list[Caution]] | None = None
+"""Finds what is allowed in a network but hardly meant; set where queries are known."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,11 @@ class CheckedNetwork:
     arcs: Mapping[str, TypedArc]
     order: tuple[str, ...]
     queries: Mapping[str, Schema] = field(default_factory=dict)
+
+    @cached_property
+    def warnings(self) -> tuple[Caution, ...]:
+        """What is allowed but hardly meant, such as windows that close only at the end."""
+        return tuple(caution_finder(self.network)) if caution_finder is not None else ()
 
     def schema_of(self, arc: str) -> Schema:
         if arc not in self.arcs:

@@ -134,6 +134,14 @@ class Stream(Declaration):
         for name in self.progress.by:
             _field(self.schema_, name, "progress.by")
         _require_delay(self.progress, field)
+        beat = self.progress.heartbeat
+        if beat is not None and beat.unit is not None and not field.type.is_numeric:
+            raise NetworkError(
+                "BAD_PROGRESS",
+                f"a unit says what numbers count, but {field.name} is {field.type}",
+                where="key progress.heartbeat.unit",
+                hint="leave it out: a heartbeat knows dates and timestamps",
+            )
 
 
 class Table(Declaration):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
@@ -14,11 +14,18 @@ Amount = StrictInt | StrictFloat | StrictStr
 
 
 class Heartbeat(BaseModel):
-    """In a lull the mark still advances to (now − lag seconds)."""
+    """In a lull the mark still advances to (now − lag seconds).
+
+    `unit` says what a number counts since 1970: s (the default), ms, us or ns.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     lag: Annotated[StrictInt | StrictFloat | StrictStr, Field(description="seconds, or text")]
+    unit: Annotated[
+        Literal["s", "ms", "us", "ns"] | None,
+        Field(description="what values of a number count since 1970; default s"),
+    ] = None
 
     def lag_us(self) -> int:
         return lag_us(self.lag)
@@ -77,7 +84,9 @@ class Progress(BaseModel):
         return Decimal(str(self.delay)) if type_name == "decimal" else self.delay
 
 
-def Ordered(on: str, *, heartbeat: Amount | None = None, by: tuple[str, ...] = ()) -> Progress:  # noqa: N802
+def Ordered(  # noqa: N802
+    on: str, *, heartbeat: Amount | Heartbeat | None = None, by: tuple[str, ...] = ()
+) -> Progress:
     """Progress on a field that never decreases.
 
     >>> Ordered("time").ordered
@@ -87,16 +96,18 @@ def Ordered(on: str, *, heartbeat: Amount | None = None, by: tuple[str, ...] = (
 
 
 def Delayed(  # noqa: N802
-    on: str, delay: Amount, *, heartbeat: Amount | None = None, by: tuple[str, ...] = ()
+    on: str, delay: Amount, *, heartbeat: Amount | Heartbeat | None = None, by: tuple[str, ...] = ()
 ) -> Progress:
     """Progress on a field that lags the greatest value seen by at most `delay`."""
     return Progress(on=on, delay=delay, heartbeat=_heartbeat(heartbeat), by=by)
 
 
-def Punctuated(on: str, *, heartbeat: Amount | None = None, by: tuple[str, ...] = ()) -> Progress:  # noqa: N802
+def Punctuated(  # noqa: N802
+    on: str, *, heartbeat: Amount | Heartbeat | None = None, by: tuple[str, ...] = ()
+) -> Progress:
     """Progress on a field for which the data carry punctuations."""
     return Progress(on=on, punctuated=True, heartbeat=_heartbeat(heartbeat), by=by)
 
 
-def _heartbeat(lag: Amount | None) -> Heartbeat | None:
-    return None if lag is None else Heartbeat(lag=lag)
+def _heartbeat(lag: Amount | Heartbeat | None) -> Heartbeat | None:
+    return lag if lag is None or isinstance(lag, Heartbeat) else Heartbeat(lag=lag)

@@ -67,13 +67,23 @@ def from_mark(mark: Any, type_name: str, scale: int = 0) -> Any:
     return mark
 
 
-def seconds_to_mark(us: Any, type_name: str, scale: int = 0) -> Any:
-    """A clock time in µs (or an array of them) in the units of the progressing field."""
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""How many of each unit a second has."""
+
+
+def clock_to_mark(us: Any, type_name: str, scale: int = 0, unit: str = "s") -> Any:
+    """A clock time in µs (or an array of them) in the units of the progressing field.
+
+    >>> clock_to_mark(5_000_000, "bigint", unit="ms")
+    5000
+    """
     if type_name.startswith("timestamp"):
         return us
     if type_name == "date":
         return us // 86_400_000_000
+    per_second = PER_SECOND[unit]
+    times, parts = max(per_second // 10**6, 1), max(10**6 // per_second, 1)
     if type_name in ("float", "double"):
-        return us / 1_000_000
+        return us * times / parts
     exact = np.asarray(us, object) if scale else us  # int64 could wrap round
-    return exact * 10**scale // 1_000_000
+    return exact * 10**scale * times // parts

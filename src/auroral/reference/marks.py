@@ -174,7 +174,9 @@ class StreamMark:
         """Move to (now − lag), if there is a heartbeat."""
         declared = self.stream.progress
         if declared is not None and declared.heartbeat is not None:
-            now = _clock(now_us, self._type) - _clock(declared.heartbeat.lag_us(), self._type)
+            unit = declared.heartbeat.unit or "s"
+            lag = _clock(declared.heartbeat.lag_us(), self._type, unit)
+            now = _clock(now_us, self._type, unit) - lag
             self._clock = now if self._clock is None else max(self._clock, now)
 
     def promises(self) -> Promises:
@@ -268,12 +270,13 @@ def value_of(units: Any, type: Type) -> Any:
         return None
 
 
-def _clock(us: int, type: Type) -> Any:
+def _clock(us: int, type: Type, unit: str) -> Any:
     """A time or a span of the clock in the units of a field; whole units where it has them."""
     if type.name.startswith("timestamp"):
         return us
     if type.name == "date":
         return us // 86_400_000_000
+    one = {"s": Fraction(10**6), "ms": Fraction(10**3), "us": Fraction(1), "ns": Fraction(1, 1000)}
     if type.name in ("float", "double"):
-        return us / 1_000_000
-    return us * 10**type.scale // 1_000_000
+        return us * one[unit].denominator / one[unit].numerator
+    return math.floor(us * 10**type.scale / one[unit])
