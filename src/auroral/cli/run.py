@@ -58,6 +58,10 @@ def run(
             show_default="dead-letters.jsonl, in the state directory if there is one",
         ),
     ] = None,
+    jars: Annotated[
+        str | None,
+        typer.Option(metavar="A.JAR,B.JAR", help="files with connectors of Spark's"),
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option("--for", metavar="SECONDS", min=0, help="stop after so long")
     ] = None,
@@ -83,6 +87,7 @@ def run(
         state=state,
         train=train,
         clock=clock,
+        jars=[jar.strip() for jar in jars.split(",")] if jars else (),
         dead_letters=dead_letters or (state or Path()) / "dead-letters.jsonl",
     )
     for source in sources:

@@ -23,7 +23,7 @@ from auroral.engine.design import Basis, Settings
 from auroral.engine.files import require_own_files
 from auroral.engine.identity import identity
 from auroral.engine.ingest import Ingest
-from auroral.engine.loop import ALL_SOURCES, Loop
+from auroral.engine.loop import ALL_SOURCES, Loop, not_drained
 from auroral.engine.modification import requested
 from auroral.engine.plane import ProgressPlane
 from auroral.engine.queries import Queries
@@ -32,7 +32,7 @@ from auroral.engine.statistics import describe_entity, entities, statistics
 from auroral.engine.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.tables import require_tables
 from auroral.engine.works import build, first
-from auroral.errors import AuroralError, UsageError, require_name, too_late
+from auroral.errors import AuroralError, RunError, UsageError, require_name, too_late
 from auroral.io.open import as_sink, naming
 from auroral.io.paths import require_local
 from auroral.io.sinks.sink import Delivery, Sink
@@ -42,6 +42,7 @@ from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.analysis import spark_resolver
+from auroral.spark.causes import FROM_SPARK, reason
 from auroral.spark.session import start_session, step_session
 from auroral.storage import Store
 
@@ -58,7 +59,8 @@ class Engine:
     With `state` everything survives a crash of the process; the same call goes on. `train` is
     the most tuples of one step. `clock` is `wall`, or `arrival`: time is what the column `_at`
     says. `spark` is a session to use instead of an own one. `tables` gives the rows of static
-    tables that have no store.
+    tables that have no store. `jars` are files with connectors of Spark's, besides those that the
+    network names.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Engine:
         reuse_plans: bool | None = None,
         background: bool = True,
         tables: Mapping[str, Any] | None = None,
+        jars: Sequence[str | Path] = (),
         now_us: Callable[[], int] | None = None,
         fault: Callable[[str], None] = lambda _point: None,
     ):
@@ -93,6 +96,7 @@ class Engine:
         self._reuse_plans = reuse_plans
         self._background = background
         self._tables = tables or {}
+        self._jars = jars
         require_tables(self._tables, network)
         self._now_us = now_us or (lambda: time.time_ns() // 1000)
         self._fault = fault
@@ -113,14 +117,18 @@ class Engine:
             if self._store.durable:
                 # Before Spark starts: a wrong directory should be told at once.
                 self._store.bind_network(identity(self.network, self._sinks))
-            self.spark = self._given_spark or start_session(self._master)
+            self.spark = self._given_spark or start_session(
+                self._master, jars=[*wiring.declared_jars(self.network), *self._jars]
+            )
             self._step_session = step_session(self.spark)
             self._resolver = spark_resolver(self._step_session)
             registrar = Registrar(self.network, self._resolver)
             check(self.network, self._resolver, registrar.check)
             self._open(registrar)
-        except BaseException:
+        except BaseException as error:
             self._store.close()
+            if isinstance(error, FROM_SPARK):
+                raise RunError("SPARK_FAILED", reason(error), where="start") from error
             raise
         self._warn()
         self._started = True
@@ -275,7 +283,8 @@ class Engine:
         self._require_running()
         batches = [rows]
         if isinstance(rows, DataFrame):
-            batches = list(rows_of(rows, self._store.directory, whole=position is not None))
+            whole = position is not None
+            batches = list(rows_of(rows, self._store.directory, stream, whole=whole))
         accepted = sum(self._ingest.enqueue(stream, batch, position) for batch in batches)
         self._loop.wake()
         return accepted
@@ -290,6 +299,7 @@ class Engine:
     ) -> StreamReader:
         """Feed a stream from any Spark `readStream`, each micro-batch exactly once."""
         self._require_running()
+        self._ingest.position(stream)  # there must be such a stream
         reader = StreamReader(self, stream, frame, self._store, trigger=trigger or {})
         self._readers.append(reader)
         return reader
@@ -316,6 +326,9 @@ class Engine:
     def drain(self, timeout_s: float | None = None) -> None:
         """Wait until everything that has been enqueued is processed and delivered.
 
+        After `timeout_s` seconds that is a `TIMEOUT`, whatever sources do. Without threads of its
+        own (`background=False`) the engine looks at the time between steps.
+
         If a sink has failed, that is told when all others have got everything.
         """
         self._drain(timeout_s)
@@ -323,9 +336,13 @@ class Engine:
 
     def _drain(self, timeout_s: float | None = None) -> None:
         self._require_running()
+        self._loop.require_outside("wait until everything is delivered")
+        since = time.monotonic()
         for reader in self._readers:
-            reader.drain()
-        self._loop.drain(timeout_s, endless=self._endless)
+            left = None if timeout_s is None else max(since + timeout_s - time.monotonic(), 0.0)
+            if not reader.drain(left):
+                raise not_drained(timeout_s)
+        self._loop.drain(timeout_s, endless=self._endless, since=since)
 
     def finish(self) -> None:
         """Declare the end of all input: every window closes, marks go to the end."""
@@ -340,7 +357,7 @@ class Engine:
     def idle(self) -> bool:
         """Whether all sources have ended and everything is processed and delivered."""
         self._require_running()
-        reading = any(reader.query.isActive for reader in self._readers)
+        reading = any(reader.active for reader in self._readers)
         for reader in self._readers:  # after that: one that fails in between has not ended
             reader.require_alive()
         return not reading and self._loop.reached(None)
@@ -420,7 +437,11 @@ class Engine:
         return list(self._loop.works.stepper.durations_s)
 
     def _statistics(self) -> dict[str, Any]:
-        return statistics(self._loop.works, self._store, self._queries, wall=self._clock == "wall")
+        stats = statistics(self._loop.works, self._store, self._queries, wall=self._clock == "wall")
+        for stream, count in self._loop.retries.items():
+            if count:
+                stats["streams"][stream]["retries"] = count
+        return stats
 
     @property
     def dead_letters(self) -> Path:

@@ -25,6 +25,7 @@ from auroral.errors import AuroralError, RunError, UsageError, ended
 from auroral.io.interleave import Interleaver
 from auroral.network.types import Schema
 from auroral.scheduling.superboxes import Superbox
+from auroral.spark.causes import FROM_SPARK, reason
 
 ALL_SOURCES = "all sources"
 """The name under which the manifest keeps how far the sources were read."""
@@ -111,14 +112,16 @@ class Loop:
         else:
             self.work()
 
-    def drain(self, timeout_s: float | None, *, endless: bool) -> None:
-        """Wait until all that has arrived is processed; from sources that end, all they have."""
+    def drain(self, timeout_s: float | None, *, endless: bool, since: float) -> None:
+        """Wait until all that has arrived is processed; from sources that end, all they have.
+
+        The time counts from `since`, of the monotonic clock.
+        """
         self.require_outside("wait until everything is delivered")
+        deadline = None if timeout_s is None else since + timeout_s
         if not self._background:
-            while self.work():
-                pass
+            self._work_until(deadline, timeout_s, endless=endless)
             return
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         target = self._ingest.next_moment
         while not self.reached(None if self._sources and not endless else target):
             if self.failure:
@@ -126,8 +129,23 @@ class Loop:
             self.require_going()
             left = _IDLE_S if deadline is None else deadline - time.monotonic()
             if left <= 0:
-                raise RunError("TIMEOUT", f"not drained within {timeout_s} s")
+                raise not_drained(timeout_s)
             self.wait(min(left, _IDLE_S))
+
+    def _work_until(
+        self, deadline: float | None, timeout_s: float | None, *, endless: bool
+    ) -> None:
+        """Do rounds until there is nothing to do; the time is looked at between them."""
+        while True:
+            worked = self.work()
+            pause_s = self._sources.pause_s if self._sources and not endless else 0.0
+            if not worked and not pause_s:
+                return
+            left = pause_s if deadline is None else deadline - time.monotonic()
+            if deadline is not None and left <= 0:
+                raise not_drained(timeout_s)
+            if not worked:
+                self._stopping.wait(min(left, pause_s))
 
     def reached(self, moment: int | None) -> bool:
         """Whether everything before a moment is done; None: and all sources have ended."""
@@ -238,6 +256,11 @@ class Loop:
             self._worker = before
 
     @property
+    def retries(self) -> dict[str, int]:
+        """How often the sources of streams were asked again after a failure."""
+        return self._sources.retries if self._sources else {}
+
+    @property
     def in_round(self) -> bool:
         """Whether a sink asks that is called in a round."""
         return self._worker == threading.get_ident()
@@ -287,7 +310,9 @@ class Loop:
         except Exception as error:
             self.failure = _told(error)
             self.wake()
-            raise
+            if self.failure is error:
+                raise
+            raise self.failure from error
 
     # ── the threads ──
 
@@ -367,7 +392,14 @@ class Loop:
         return True
 
 
+def not_drained(timeout_s: float | None) -> RunError:
+    """Something took longer than it was given."""
+    return RunError("TIMEOUT", f"not drained within {timeout_s} s")
+
+
 def _told(error: BaseException) -> AuroralError:
     if isinstance(error, AuroralError):
         return error
+    if isinstance(error, FROM_SPARK):
+        return RunError("SPARK_FAILED", reason(error))
     return RunError("INTERNAL", f"{type(error).__name__}: {error}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +16,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from auroral.errors import AuroralError, RunError
+from auroral.errors import AuroralError, RunError, UsageError
 from auroral.io.open import is_native
 from auroral.io.source import Source
 from auroral.network.environment import sources_of
 from auroral.network.network import Network
+from auroral.spark.causes import FAILURES, reason
 from auroral.spark.streams import JSON_COLUMN, declared_stream
 from auroral.storage import Store
 
@@ -29,15 +32,38 @@ _SMALL_BYTES = 64 << 20
 _BATCH_ROWS = 1_000_000
 
 
-def rows_of(frame: DataFrame, directory: Path, *, whole: bool = False) -> Iterator[pa.Table]:
+@contextmanager
+def told_of_stream(stream: str) -> Iterator[None]:
+    """Failures of Spark as an error that says of which stream."""
+    try:
+        yield
+    except FAILURES as error:
+        raise RunError("SPARK_FAILED", reason(error), where=f"stream {stream}") from error
+    except TypeError as error:  # arguments that Spark's Python does not have
+        raise UsageError("BAD_CALL", str(error), where=f"stream {stream}") from None
+
+
+def rows_of(
+    frame: DataFrame, directory: Path, stream: str, *, whole: bool = False
+) -> Iterator[pa.Table]:
     """A DataFrame's rows: at once if small or `whole`, else by way of files that Spark writes."""
-    size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-    if whole or size <= _SMALL_BYTES:
-        yield frame.toArrow()
+    with told_of_stream(stream):
+        if frame.isStreaming:
+            raise UsageError(
+                "BAD_CALL",
+                "expected a DataFrame with an end, found a streaming one",
+                where=f"stream {stream}",
+                hint="pass it to read_stream",
+            )
+        size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+        small = frame.toArrow() if whole or size <= _SMALL_BYTES else None
+    if small is not None:
+        yield small
         return
     target = directory / f"frame-{uuid.uuid4().hex}"
     try:
-        frame.write.parquet(str(target))
+        with told_of_stream(stream):
+            frame.write.parquet(str(target))
         for part in sorted(target.glob("part-*.parquet")):
             for batch in pq.ParquetFile(part).iter_batches(_BATCH_ROWS):
                 yield pa.Table.from_batches([batch])
@@ -73,29 +99,56 @@ class StreamReader:
         self._stream = stream
         self._store = store
         self._error: AuroralError | None = None
-        writer = frame.writeStream.foreachBatch(self._take)
-        writer = writer.option("checkpointLocation", str(store.directory / "checkpoints" / stream))
-        if trigger:
-            writer = writer.trigger(**trigger)
-        self.query: StreamingQuery = writer.start()
+        checkpoint = str(store.directory / "checkpoints" / stream)
+        with told_of_stream(stream):
+            if not frame.isStreaming:
+                raise UsageError(
+                    "BAD_CALL",
+                    "expected a streaming DataFrame, of spark.readStream",
+                    where=f"stream {stream}",
+                    hint="pass others to enqueue",
+                )
+            writer = frame.writeStream.foreachBatch(self._take)
+            writer = writer.option("checkpointLocation", checkpoint)
+            if trigger:
+                writer = writer.trigger(**trigger)
+            self.query: StreamingQuery = writer.start()
 
-    def drain(self) -> None:
-        """Wait until everything the source has now is in the log."""
-        if self.query.isActive:
-            self.query.processAllAvailable()
+    def drain(self, timeout_s: float | None) -> bool:
+        """Wait until everything the source has now is in the log; False if that takes longer."""
+        # Spark waits without a limit, so that a thread has to wait for it.
+        waiting = threading.Thread(target=self._await, daemon=True)
+        waiting.start()
+        waiting.join(timeout_s)
         self.require_alive()
+        return not waiting.is_alive()
+
+    def _await(self) -> None:
+        with suppress(*FAILURES):  # what ended the query is told by the query
+            if self.query.isActive:
+                self.query.processAllAvailable()
 
     def stop(self) -> None:
-        self.query.stop()
+        with suppress(*FAILURES):  # it has ended, or Spark has
+            self.query.stop()
+
+    @property
+    def active(self) -> bool:
+        """Whether the query still runs."""
+        with told_of_stream(self._stream):
+            return bool(self.query.isActive)
 
     def require_alive(self) -> None:
         """Raise what ended the query, if it failed."""
         if self._error:
             raise self._error
-        failure = self.query.exception()
+        where = f"stream {self._stream}"
+        try:
+            failure = self.query.exception()
+        except FAILURES as error:
+            raise RunError("SPARK_FAILED", reason(error), where=where) from error
         if failure is not None:
-            first = str(failure).strip().splitlines()[0]
-            raise RunError("SOURCE_FAILED", first, where=f"stream {self._stream}")
+            raise RunError("SOURCE_FAILED", reason(failure), where=where)
 
     def _take(self, batch: DataFrame, number: int) -> None:
         try:

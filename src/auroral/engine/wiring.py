@@ -22,7 +22,7 @@ from auroral.io.open import extra_of, is_native, naming, open_sink, open_source,
 from auroral.io.sinks.sink import Sink
 from auroral.io.source import Source
 from auroral.network.check import CheckedNetwork
-from auroral.network.environment import sink_of, sources_of
+from auroral.network.environment import resolved, sink_of, sources_of
 from auroral.network.network import Network
 from auroral.network.types import Schema
 from auroral.scheduling.superboxes import Superbox, superboxes
@@ -252,3 +252,12 @@ def declared_source(
         root=root or network.directory or Path(),
         extra=extra_of(declared.sources if isinstance(spec, str) else [spec]),
     )
+
+
+def declared_jars(network: Network) -> list[Path]:
+    """The jars that the network names; relative paths are below the network file."""
+    names = enumerate(network.engine.jars)
+    root = network.directory or Path()
+    return [
+        root / resolved(name, lambda i=i: network.place("engine", "jars", i)) for i, name in names
+    ]

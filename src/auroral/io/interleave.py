@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from auroral.errors import UsageError
+from auroral.io.attempts import Attempts
 from auroral.io.chunk import Chunk, Standing, of_events
 from auroral.io.files import FileSource
 from auroral.io.named import NamedSource, unwrapped
@@ -28,14 +30,25 @@ class Part:
 class _Head:
     """A source and the chunk of it that is being taken."""
 
-    def __init__(self, source: Source):
+    def __init__(self, source: Source, now: Callable[[], float]):
         self.source = source
+        self.attempts = Attempts(source, now)
         self.key = source.key if isinstance(source, NamedSource) else source.stream
         """The name under which its position is kept."""
         self.chunk: Chunk | None = None
         self.at = 0
         self.offset: Any = None
         self._latest_us = np.iinfo(np.int64).min
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the source will never give anything again."""
+        return self.attempts.ask(lambda: self.source.exhausted, False)
+
+    def poll(self, limit: int) -> None:
+        """Take the next chunk, if there is one now."""
+        self.chunk = self.attempts.ask(lambda: self.source.poll(limit), None, mends=True)
+        self.at = 0
 
     @property
     def left(self) -> int:
@@ -71,8 +84,14 @@ class Interleaver:
     letters.
     """
 
-    def __init__(self, sources: Sequence[Source], chunk_rows: int = 65_536):
-        self._heads = [_Head(source) for source in sources]
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        chunk_rows: int = 65_536,
+        now: Callable[[], float] = time.monotonic,
+    ):
+        """`now` in seconds is the clock of retries."""
+        self._heads = [_Head(source, now) for source in sources]
         keys = [head.key for head in self._heads]
         for key in keys:
             if keys.count(key) > 1:
@@ -95,6 +114,8 @@ class Interleaver:
         empty = self._fill()
         if empty:
             return [Part(h.source.stream, h.take(0), np.empty(0, np.int64)) for h in empty]
+        if any(head.source.finite and head.attempts.left_s for head in self._heads):
+            return []  # the order of what ends does not depend on failures
         active = [i for i, head in enumerate(self._heads) if head.left]
         if not active:
             return []
@@ -106,7 +127,22 @@ class Interleaver:
 
     @property
     def exhausted(self) -> bool:
-        return all(head.chunk is None and head.source.exhausted for head in self._heads)
+        return all(head.chunk is None and head.exhausted for head in self._heads)
+
+    @property
+    def pause_s(self) -> float:
+        """How long to wait until a source that failed can be asked again; 0 if none has failed."""
+        pauses = [left for head in self._heads if (left := head.attempts.left_s)]
+        return min(pauses, default=0.0)
+
+    @property
+    def retries(self) -> dict[str, int]:
+        """How often the sources of each stream were asked again after a failure."""
+        found: dict[str, int] = {}
+        for head in self._heads:
+            stream = head.source.stream
+            found[stream] = found.get(stream, 0) + head.attempts.retries
+        return found
 
     @property
     def offset(self) -> Any:
@@ -169,8 +205,8 @@ class Interleaver:
         """Have rows of every source that has any; returns those with dead letters only."""
         empty = []
         for i, head in enumerate(self._heads):
-            if head.chunk is None and not head.source.exhausted:
-                head.chunk, head.at = head.source.poll(self._chunk_rows), 0
+            if head.chunk is None and not head.exhausted:
+                head.poll(self._chunk_rows)
                 if head.chunk is not None and head.chunk.carries:
                     self._timed[i] = head.chunk.at_us is not None
             if head.chunk is not None and not head.chunk.count:
@@ -213,7 +249,7 @@ class Interleaver:
         times = [self._heads[i].at_us for i in active]
         counts = [len(t) for t in times]
         for bound, i in ((t[-1], i) for t, i in zip(times, active, strict=True)):
-            if self._heads[i].source.exhausted:
+            if self._heads[i].exhausted:
                 continue
             for k, j in enumerate(active):
                 if j != i:

@@ -12,6 +12,10 @@ class Source(Protocol):
 
     A source whose chunks tell the origin of each row (`Chunk.origins`), as partitions of a topic,
     has an attribute `partitioned` that is true; it opens its origins and lets them rest itself.
+
+    If it has a method `retryable(error: Exception) -> bool` that is true of what `poll` or
+    `exhausted` raised, it is asked again after a pause and goes on where it stood. Otherwise the
+    run ends (`SOURCE_FAILED`).
     """
 
     stream: str

@@ -194,6 +194,7 @@ class EngineOptions(Declaration):
     order: Literal["enforce"] | None = None
     flush: Literal["eager", "slow", "lazy"] = "slow"
     routing: Literal["tickets", "random", "fixed", "optimal"] = "tickets"
+    jars: tuple[StrictStr, ...] = ()
 
 
 def require_store(store: str) -> None:

@@ -21,7 +21,8 @@ _OF_VALUES = (
     "java.time.DateTimeException",
     "java.util.zip.DataFormatException",
 )
-FAILURES = (PySparkException, Py4JError, pa.ArrowException)
+FROM_SPARK = (PySparkException, Py4JError)
+FAILURES = (*FROM_SPARK, pa.ArrowException)
 """What a job of Spark's raises here."""
 _ENDED = "Python worker exited unexpectedly"
 _TRACEBACK = "Traceback (most recent call last):\n"

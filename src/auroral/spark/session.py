@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,14 +42,19 @@ _for_analysis = False
 
 
 def start_session(
-    master: str = "local[*]", name: str = "auroral", *, for_analysis: bool = False
+    master: str = "local[*]",
+    name: str = "auroral",
+    *,
+    for_analysis: bool = False,
+    jars: Sequence[str | Path] = (),
 ) -> SparkSession:
-    """A new session, or the one this process has already."""
+    """A new session, or the one this process has already; `jars` hold connectors."""
     _require_master(master)
+    paths = _existing(jars)
     global _for_analysis  # noqa: PLW0603
     active = _present()
     if active is not None and _for_analysis and not for_analysis:
-        if active.sparkContext.master != master:
+        if active.sparkContext.master != master or not _has_jars(active, paths):
             active.stop()
             active = None
         _for_analysis = False
@@ -60,6 +65,13 @@ def start_session(
                 "OTHER_MASTER",
                 f"this process has a Spark session on {found}, not {master}",
                 hint="stop it first, or pass it as Engine(spark=…)",
+            )
+        if not _has_jars(active, paths):
+            raise UsageError(
+                "OTHER_JARS",
+                "this process has a Spark session that was started without these jars:"
+                f" {', '.join(paths)}",
+                hint="stop it first, or start it with spark.jars and pass it as Engine(spark=…)",
             )
         return active
     require_java()
@@ -81,6 +93,8 @@ def start_session(
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "auroral-warehouse"),
     }
+    if paths:
+        settings["spark.jars"] = ",".join(paths)
     if master.startswith("local"):
         settings["spark.driver.host"] = "127.0.0.1"
         settings["spark.driver.bindAddress"] = "127.0.0.1"
@@ -94,6 +108,21 @@ def start_session(
         raise RunError("SPARK_DID_NOT_START", f"{reason}", where=f"master {master}") from error
     _for_analysis = for_analysis
     return session
+
+
+def _existing(jars: Sequence[str | Path]) -> list[str]:
+    """The paths of jars; Spark would only log that one is missing."""
+    for jar in jars:
+        if not Path(jar).is_file():
+            hint = "give paths of files; Spark downloads no Maven coordinates here"
+            raise UsageError("NO_JAR", "there is no such jar", where=str(jar), hint=hint)
+    return [str(Path(jar).absolute()) for jar in jars]
+
+
+def _has_jars(session: SparkSession, paths: Sequence[str]) -> bool:
+    """Whether a session was started with these jars."""
+    found = session.sparkContext.getConf().get("spark.jars", "") or ""
+    return set(paths) <= {jar.removeprefix("file://") for jar in found.split(",")}
 
 
 def _require_master(master: Any) -> None:
