@@ -63,6 +63,6 @@ def test_what_cannot_be_read_is_said(
     if rows is not None:
         fill(tmp_path, rows)
     with pytest.raises(au.AuroralError, match=code):
-        snapshot(network(tmp_path, store), "names", tmp_path, {})
+        snapshot(network(tmp_path, store), "names", tmp_path, {}, sync=False)
     with pytest.raises(au.UsageError, match="UNKNOWN_TABLE"):
         au.Engine(network(tmp_path), tables={"nmaes": []})

@@ -75,7 +75,7 @@ def _numbers(plans: Plans[_Plan], train: Mapping[str, Sequence[Path]]) -> list[i
 
 def _file(place: Path, *numbers: int) -> Path:
     path = place / f"{'-'.join(map(str, numbers))}.parquet"
-    write_file(path, encode(pa.table({"n": numbers}, _SCHEMA)), durable=False)
+    write_file(path, encode(pa.table({"n": numbers}, _SCHEMA)), sync=False)
     return path
 
 

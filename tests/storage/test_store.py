@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from auroral.disk import disk_errors
 from auroral.errors import RunError, StateError, UsageError
 from auroral.storage import HELD, Change, Fresh, Journal, Store
 from auroral.storage.compaction import FAN_IN, SMALL_ROWS, runs_to_merge
-from auroral.storage.segment import MAX_FILE_BYTES, Segment, disk_errors
+from auroral.storage.segment import MAX_FILE_BYTES, Segment
 from tests.effort import operations
 
 

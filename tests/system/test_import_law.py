@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 LAYERS = (
     ("errors",),
+    ("disk",),
     ("progress", "qos"),
     ("network",),
     ("sql",),

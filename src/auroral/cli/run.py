@@ -47,6 +47,13 @@ def run(
     state: Annotated[
         Path | None, typer.Option(help="directory that makes the run restartable")
     ] = None,
+    durability: Annotated[
+        str | None,
+        typer.Option(
+            help="what the state survives: power (a power failure) or process (only a crash)",
+            show_default="what the network says, else power",
+        ),
+    ] = None,
     master: Annotated[str, typer.Option(help="Spark master")] = "local[*]",
     clock: Annotated[
         str | None, typer.Option(help="wall, or arrival: time is what _at says")
@@ -85,6 +92,7 @@ def run(
         network,
         master=master,
         state=state,
+        durability=durability,
         train=train,
         clock=clock,
         jars=[jar.strip() for jar in jars.split(",")] if jars else (),
@@ -92,7 +100,7 @@ def run(
     )
     for source in sources:
         engine.bind_source(source)
-    targets = _bind_sinks(engine, checked, outputs, durable=state is not None)
+    targets = _bind_sinks(engine, checked, outputs)
     engine.check()
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -215,7 +223,7 @@ def _pair(text: str) -> tuple[str, str, str]:
 
 
 def _bind_sinks(
-    engine: Engine, checked: CheckedNetwork, outputs: list[str] | None, *, durable: bool
+    engine: Engine, checked: CheckedNetwork, outputs: list[str] | None
 ) -> dict[str, str]:
     """Give outputs their sinks; with no `--output` at all, those without one go to the console."""
     network = checked.network
@@ -235,8 +243,7 @@ def _bind_sinks(
     given = _pairs(outputs, "--output", "output", names)
     targets = dict(given)
     for name, path in given.items():
-        spec = {"path": path, "durable": durable}
-        engine.bind_sink(name, open_sink(name, spec, schemas[names[name]]))
+        engine.bind_sink(name, open_sink(name, path, schemas[names[name]]))
     for name in {**outputs_, **queries}:
         output = network.outputs.get(name)
         if name in given:

@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from auroral.disk import disk_errors
 from auroral.eddy.entry import fields_of, is_group
 from auroral.eddy.filters.index import Part, Selection, Statistics, build, operators
 from auroral.eddy.filters.selections import merged
 from auroral.eddy.routes.routing import Operator
-from auroral.storage.segment import disk_errors
 
 Ids = npt.NDArray[np.int32]
 _GROWTH = 4

@@ -117,7 +117,7 @@ def stateful_boxes(
             found[name] = EddyBox(store, plane, runner, box, queries, policy)
             continue
         paths = {
-            port: snapshot(checked.network, table, store.directory, tables)
+            port: snapshot(checked.network, table, store.directory, tables, sync=store.power)
             for port, table in _tables(checked, name).items()
         }
         whole = isinstance(box, StatefulMap)  # its dead letters are tuples, not windows

@@ -23,7 +23,8 @@ class DeadLetters:
         self._lock = threading.Lock()
         self._file: DeadLetterFile | None = None
         self._position = store.manifest.sink(POSITION)
-        self._durable = store.durable
+        self._sync = store.power
+        self._private = store.directory in path.absolute().parents
         if self._position is not None:
             self._open()
 
@@ -44,7 +45,7 @@ class DeadLetters:
 
     def _open(self) -> DeadLetterFile:
         if self._file is None:
-            self._file = DeadLetterFile(self.path, durable=self._durable)
+            self._file = DeadLetterFile(self.path, durable=self._sync, private=self._private)
             self._file.open(self._position)
         return self._file
 

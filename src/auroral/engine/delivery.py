@@ -254,4 +254,4 @@ class Outputs:
         for table in tables:
             if table.num_rows:
                 age_us = self._now_us() - table["_ts"][-1].as_py()
-                self.lag_s[output] = round(age_us / 1e6, 3)
+                self.lag_s[output] = round(max(age_us, 0) / 1e6, 3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from numbers import Integral
@@ -18,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from auroral.engine import wiring
 from auroral.engine.changing import Changing
+from auroral.engine.clock import MonotoneClock, last_time_us
 from auroral.engine.dead import DeadLetters
 from auroral.engine.design import Basis, Settings
 from auroral.engine.files import require_own_files
@@ -44,7 +44,7 @@ from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.analysis import spark_resolver
 from auroral.spark.causes import FROM_SPARK, reason
 from auroral.spark.session import start_session, step_session
-from auroral.storage import Store
+from auroral.storage import DURABILITIES, Store
 
 _LOG = logging.getLogger("auroral")
 _MOST_QUERIES_WARNED_OF = 1_000
@@ -56,11 +56,11 @@ _DRIVER_BYTES = 256 << 20
 class Engine:
     """Runs a network: tuples in by `enqueue` or sources, results out by `dequeue` or sinks.
 
-    With `state` everything survives a crash of the process; the same call goes on. `train` is
-    the most tuples of one step. `clock` is `wall`, or `arrival`: time is what the column `_at`
-    says. `spark` is a session to use instead of an own one. `tables` gives the rows of static
-    tables that have no store. `jars` are files with connectors of Spark's, besides those that the
-    network names.
+    With `state` everything survives a crash of the process, and a power failure unless
+    `durability` is `process`; the same call goes on. `train` is the most tuples of one step.
+    `clock` is `wall`, or `arrival`: time is what the column `_at` says. `spark` is a session to
+    use instead of an own one. `tables` gives the rows of static tables that have no store.
+    `jars` are files with connectors of Spark's, besides those that the network names.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class Engine:
         *,
         master: str = "local[*]",
         state: str | Path | None = None,
+        durability: str | None = None,
         train: int | None = None,
         clock: str = "wall",
         spark: SparkSession | None = None,
@@ -83,11 +84,16 @@ class Engine:
     ):
         if clock not in ("wall", "arrival"):
             raise UsageError("BAD_OPTION", f"clock is wall or arrival, found {clock!r}")
+        if durability not in (None, *DURABILITIES):
+            known_levels = " or ".join(DURABILITIES)
+            problem = f"durability is {known_levels}, found {durability!r}"
+            raise UsageError("BAD_OPTION", problem)
         if train is not None and not (isinstance(train, Integral) and train >= 1):
             raise UsageError("BAD_OPTION", f"a train needs at least one tuple, found {train!r}")
         self.network = network.importing()
         self._master = master
         self._state = state
+        self._durability = durability or network.engine.durability
         self._train = train or network.engine.train or DEFAULT_TRAIN
         self._clock = clock
         self._given_spark = spark
@@ -98,7 +104,7 @@ class Engine:
         self._tables = tables or {}
         self._jars = jars
         require_tables(self._tables, network)
-        self._now_us = now_us or (lambda: time.time_ns() // 1000)
+        self._given_now_us = now_us
         self._fault = fault
         self._started = False
         self._sources: list[Source] = []
@@ -112,8 +118,14 @@ class Engine:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
         self.network = with_late_outputs(self.network, self._sinks)
         self.check()
-        self._store = Store(self._state, cores=min(os.cpu_count() or 2, 8), fault=self._fault)
+        self._store = Store(
+            self._state,
+            cores=min(os.cpu_count() or 2, 8),
+            durability=self._durability,
+            fault=self._fault,
+        )
         try:
+            self._now_us = MonotoneClock(self._given_now_us, after=last_time_us(self._store))
             if self._store.durable:
                 # Before Spark starts: a wrong directory should be told at once.
                 self._store.bind_network(identity(self.network, self._sinks))
@@ -193,6 +205,7 @@ class Engine:
             arrival=arrival,
             after=self._queries.changed,
         )
+        self._now_us.not_before(self._ingest.newest_us)
         works = build(basis, design, ended=self._ingest.ended)
         sources = [*self._sources, *wiring.declared_sources(self.network, self._sources)]
         self._endless = not all(source.finite for source in sources)

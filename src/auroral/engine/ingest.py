@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from auroral.engine.clock import LAST_TIME
 from auroral.engine.dead import DeadLetters
 from auroral.engine.plane import CLOCK, group_key, origins_log
 from auroral.errors import UsageError, closest, ended, known, require_name
@@ -114,7 +115,11 @@ class Ingest:
         ended = store.manifest.meta("ended")
         self.ended = None if ended is None else int(ended)
         """The moment at which all input ended."""
-        self._journal = Journal(store.directory / "journal") if store.durable else None
+        self._journal = (
+            Journal(store.directory / "journal", power=store.power) if store.durable else None
+        )
+        self.newest_us = 0
+        """When the newest arrival came of those that an earlier run left in the journal."""
         self._replay()
         # A power failure may take what was journalled, and leave a later change of queries.
         self.next_moment = max(self.next_moment, after)
@@ -143,6 +148,8 @@ class Ingest:
                 self._commit(self._placed({stream: chunk}), {}, chunk.dead)
             elif chunk.count:
                 self._wait(stream, chunk)
+        if self._journal:
+            self._journal.sync()
         return int(chunk.tuples.num_rows)
 
     def position(self, stream: str) -> Any | None:
@@ -346,7 +353,11 @@ class Ingest:
 
     def _commit(self, fresh: Sequence[Fresh], positions: Mapping[str, Any], dead: Any) -> None:
         change = Change(
-            fresh=fresh, next_moment=self.next_moment, sources=positions, counts=_summed(fresh)
+            fresh=fresh,
+            next_moment=self.next_moment,
+            sources=positions,
+            counts=_summed(fresh),
+            meta={LAST_TIME: str(self._now_us())},
         )
         self._dead.commit(self._store, change, dead)
         self._complete = self.next_moment
@@ -402,6 +413,7 @@ class Ingest:
                 continue
             table = pa.Table.from_batches([batch])
             held = _Held(first, table.drop_columns(["_seq", "_ts"]), table["_ts"].to_numpy())
+            self.newest_us = max(self.newest_us, int(held.times.max()))
             self._waiting.setdefault(stream, []).append(held)
             self.next_moment = max(self.next_moment, int(batch.column(0)[-1].as_py()) + 1)
             if self._with_clock:

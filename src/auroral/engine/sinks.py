@@ -70,6 +70,8 @@ class Sinks:
         if failed is not None:
             with suppress(Exception):  # that it fails is known
                 failed.close()
+        if self._store.power and hasattr(sink, "durable"):
+            sink.durable = True
         sink.open(start.position)
         if start.position is None and hasattr(sink, "path"):  # what others wrote there is no more
             self._store.forget_sinks(target)

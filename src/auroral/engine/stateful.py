@@ -172,7 +172,7 @@ class StatefulBox:
             idle,
             str(self._store.segments_directory),
             self._store.new_number(),
-            self._store.durable,
+            self._store.power,
             self._tables,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from auroral.disk import disk_errors, make_directory, sync_tree
 from auroral.errors import AuroralError, RunError, UsageError
 from auroral.io.open import is_native
 from auroral.io.source import Source
@@ -99,7 +101,11 @@ class StreamReader:
         self._stream = stream
         self._store = store
         self._error: AuroralError | None = None
-        checkpoint = str(store.directory / "checkpoints" / stream)
+        self._checkpoint = store.directory / "checkpoints" / stream
+        self._synced = 0.0
+        """Files of the checkpoint that are older were synced."""
+        with disk_errors(self._checkpoint):
+            make_directory(self._checkpoint.parent, sync=store.power)
         with told_of_stream(stream):
             if not frame.isStreaming:
                 raise UsageError(
@@ -109,7 +115,7 @@ class StreamReader:
                     hint="pass others to enqueue",
                 )
             writer = frame.writeStream.foreachBatch(self._take)
-            writer = writer.option("checkpointLocation", checkpoint)
+            writer = writer.option("checkpointLocation", str(self._checkpoint))
             if trigger:
                 writer = writer.trigger(**trigger)
             self.query: StreamingQuery = writer.start()
@@ -158,6 +164,10 @@ class StreamReader:
             rows: Any = batch.toArrow()
             if rows.column_names == [JSON_COLUMN]:
                 rows = [_parsed(text) for text in rows[JSON_COLUMN].to_pylist()]
+            if self._store.power:
+                # Spark must find the same batch under this number again.
+                since, self._synced = self._synced, time.time() - 60
+                sync_tree(self._checkpoint, since)
             self._engine.enqueue(self._stream, rows, position={"batch": number})
         except AuroralError as error:
             self._error = error

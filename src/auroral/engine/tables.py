@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from auroral.disk import disk_errors, make_directory, sync_directory
 from auroral.errors import NetworkError, RunError, UsageError, closest, known
 from auroral.io.rows import RowReader
 from auroral.network.declarations import Table, require_store
@@ -20,7 +21,9 @@ from auroral.storage.segment import encode, write_file
 _SQLITE = "sqlite:///"
 
 
-def snapshot(network: Network, name: str, directory: Path, given: Mapping[str, Any]) -> Path:
+def snapshot(
+    network: Network, name: str, directory: Path, given: Mapping[str, Any], *, sync: bool
+) -> Path:
     """A file with the rows of a table, columns `f0`, `f1`, …; made once, so that a restart sees
     what the first run saw.
     """
@@ -32,9 +35,12 @@ def snapshot(network: Network, name: str, directory: Path, given: Mapping[str, A
         if chunk.dead:
             raise RunError("BAD_TABLE", chunk.dead[0].reason, where=f"table {name}")
         columns = [f"f{n}" for n in range(len(table.schema_))]
-        path.parent.mkdir(exist_ok=True)
         data: pa.Table = chunk.tuples.rename_columns(columns)
-        write_file(path, encode(data), durable=True)
+        with disk_errors(path):
+            make_directory(path.parent, sync=sync)
+            write_file(path, encode(data), sync=sync)
+            if sync:
+                sync_directory(path.parent)
     return path
 
 

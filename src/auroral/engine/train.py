@@ -108,7 +108,7 @@ def _files(
     rows = sum(table.num_rows for table in small)
     if rows:
         path = directory / f"{source}-{train.first}-{train.last}.parquet"
-        size, _ = write_file(path, encode(pa.concat_tables(small)), durable=False)
+        size, _ = write_file(path, encode(pa.concat_tables(small)), sync=False)
         files.append(TrainFile(path, rows, size))
     return files
 

@@ -7,19 +7,22 @@ a restart slow, so it puts them together.
 from __future__ import annotations
 
 import json
-import os
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.feather
 
+from auroral.disk import disk_errors, make_directory, unlink, write_whole
 from auroral.eddy.families import SMALL, family_of
+from auroral.errors import StateError
 from auroral.network.queries import Family, Query
 from auroral.storage import QueryRow, Store
-from auroral.storage.segment import disk_errors
+from auroral.storage.segment import checksum
 
 
 class FamilyValues:
@@ -33,34 +36,37 @@ class FamilyValues:
         """Keep values under a name that no other ever has; returns the file, if state is kept."""
         if not self._store.durable:
             return None
-        self._directory.mkdir(exist_ok=True)
-        path = self._directory / f"values-{name}.arrow"
+        sink = pa.BufferOutputStream()
+        pyarrow.feather.write_feather(table, sink, compression="zstd")
+        data = sink.getvalue()
+        path = self._directory / f"values-{name}-{zlib.crc32(data):08x}.arrow"
         with disk_errors(path):
-            pyarrow.feather.write_feather(table, str(path), compression="zstd")
-            with path.open("rb+") as file:
-                os.fsync(file.fileno())
+            make_directory(self._directory, sync=self._store.power)
+            write_whole(path, memoryview(data), sync=self._store.power)
+        self._store.needs_sync(path, content=False)
         return path.name
 
     def drop(self, files: Iterable[str | None]) -> None:
         """Delete some values."""
         for file in files:
             if file is not None:
-                (self._directory / file).unlink(missing_ok=True)
+                unlink(self._directory / file)
 
     def sweep(self, used: Iterable[str | None]) -> None:
         """Delete the values of families that are no more."""
         keep = set(used)
         for path in self._directory.glob("values-*"):
             if path.name not in keep:
-                path.unlink()
+                unlink(path)
 
     def query_of(self, row: QueryRow) -> Query:
         """The query of a row, or the family with its values."""
         document = json.loads(row.document)
         if "key" not in document:
             return Query(document["sql"], results=document["results"])
-        path = str(self._directory / str(row.file))
-        return Family(document["sql"], path, document["key"], results=document["results"])
+        path = self._directory / str(row.file)
+        _verify(path, row)
+        return Family(document["sql"], str(path), document["key"], results=document["results"])
 
     def put_together(self, rows: Sequence[QueryRow], head: int) -> list[QueryRow]:
         """The same queries in fewer rows: those that came in small pieces, one after another.
@@ -106,6 +112,24 @@ class FamilyValues:
             tables.append(table)
             keys.update(own)
         yield pieces, tables
+
+
+def _verify(path: Path, row: QueryRow) -> None:
+    """Refuse values that are gone or were changed; the name of the file has its checksum."""
+    try:
+        found = checksum(path)
+    except OSError:
+        reason = "the file is missing"
+    else:
+        if path.stem.endswith(f"-{found:08x}"):
+            return
+        reason = "its checksum does not match"
+    raise StateError(
+        "VALUES_DAMAGED",
+        f"the values of the family {family_of(row.name)} cannot be used: {reason}",
+        where=str(path),
+        hint="restore the file from a backup of the state directory; nothing was skipped",
+    )
 
 
 def _runs(rows: Sequence[QueryRow], head: int) -> Iterator[list[QueryRow]]:

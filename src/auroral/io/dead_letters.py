@@ -16,8 +16,8 @@ from auroral.io.sinks.append import AppendFile
 class DeadLetterFile:
     """JSON lines with source, place, line, reason and row; positions are byte offsets."""
 
-    def __init__(self, path: str | Path, *, durable: bool = False):
-        self._file = AppendFile(path, durable=durable)
+    def __init__(self, path: str | Path, *, durable: bool = False, private: bool = False):
+        self._file = AppendFile(path, durable=durable, private=private)
 
     def open(self, position: Any | None) -> None:
         """Start anew if `position` is None, else cut away what was written after it."""
@@ -27,7 +27,9 @@ class DeadLetterFile:
         """Write the letters, and return the position after them."""
         shown = (replace(letter, place=masked(letter.place)) for letter in letters)
         lines = (f"{json.dumps(asdict(letter), ensure_ascii=False)}\n" for letter in shown)
-        return self._file.append("".join(lines).encode(errors="backslashreplace"))
+        position = self._file.append("".join(lines).encode(errors="backslashreplace"))
+        self._file.sync()
+        return position
 
     def close(self) -> None:
         self._file.close()

@@ -195,6 +195,8 @@ class EngineOptions(Declaration):
     flush: Literal["eager", "slow", "lazy"] = "slow"
     routing: Literal["tickets", "random", "fixed", "optimal"] = "tickets"
     jars: tuple[StrictStr, ...] = ()
+    durability: Literal["power", "process"] = "power"
+    """What a state directory survives: a power failure, or only the end of the process."""
 
 
 def require_store(store: str) -> None:

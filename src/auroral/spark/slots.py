@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from auroral.disk import disk_errors
 from auroral.spark.train_file import TrainFile
-from auroral.storage.segment import MAX_FILE_BYTES, disk_errors, encode, write_file
+from auroral.storage.segment import MAX_FILE_BYTES, encode, write_file
 
 MOST_SLOTS = 16
 
@@ -42,9 +43,7 @@ class Slots:
                     with open(name, "wb") as file:
                         file.truncate(MAX_FILE_BYTES)
                 self._empty[source] = directory / f"{source}-empty.parquet"
-                write_file(
-                    self._empty[source], encode(schemas[source].empty_table()), durable=False
-                )
+                write_file(self._empty[source], encode(schemas[source].empty_table()), sync=False)
 
     def link(self, train: Mapping[str, Sequence[Path]]) -> None:
         """Put a train's files into the slots; slots left over hold no tuples."""

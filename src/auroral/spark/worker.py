@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from auroral.disk import sync_files
 from auroral.kernels.grouping import buckets_of
 from auroral.kernels.kernel import Appended, Context, Emitted, Kernel
 from auroral.kernels.shelter import sheltering
@@ -72,7 +73,8 @@ class Job:
     """Buckets to run although no tuple of theirs is in the train."""
     directory: str
     number: int
-    durable: bool
+    sync: bool
+    """Whether files must be on the disk before the driver hears of them."""
     tables: Mapping[int, str] = field(default_factory=dict)
     """Inputs that are static tables, and their files."""
     files: Mapping[int, Sequence[str]] = field(default_factory=dict)
@@ -226,6 +228,7 @@ class _Bucket:
 
     def __init__(self, kernel: Kernel, layout: Layout, job: Job, bucket: int):
         self._kernel, self._layout, self._job, self._bucket = kernel, layout, job, bucket
+        self._written: list[Path] = []
 
     def run(self, tuples: Sequence[pa.Table], *, counted: bool = True) -> Iterator[pa.RecordBatch]:
         inputs = list(tuples)
@@ -245,6 +248,8 @@ class _Bucket:
             "ports": self._write_ports(emitted),
             "more": emitted.note,
         }
+        if self._job.sync:
+            sync_files(self._written)
         yield from self._returned(emitted.ports.get(""), json.dumps(note))
 
     def _state(self) -> Mapping[str, Any]:
@@ -291,7 +296,9 @@ class _Bucket:
         what = _UNSAFE.sub("-", what)
         unique = uuid.uuid4().hex[:12]
         name = f"{job.number}-{context.first}-{context.last}-{self._bucket}-{what}-{unique}.parquet"
-        size, crc = write_file(Path(job.directory) / name, encode(table), durable=job.durable)
+        path = Path(job.directory) / name
+        size, crc = write_file(path, encode(table), sync=False)
+        self._written.append(path)
         return {"file": name, "rows": table.num_rows, "bytes": size, "crc": crc}
 
     def _returned(self, main: pa.Table | None, note: str) -> Iterator[pa.RecordBatch]:

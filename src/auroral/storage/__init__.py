@@ -4,9 +4,10 @@ from auroral.storage.change import HELD, Change, Fresh
 from auroral.storage.journal import Journal
 from auroral.storage.manifest import Manifest, QueryRow
 from auroral.storage.segment import Segment
-from auroral.storage.store import Store
+from auroral.storage.store import DURABILITIES, Store
 
 __all__ = [
+    "DURABILITIES",
     "HELD",
     "Change",
     "Fresh",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from auroral.storage.segment import Segment, bounds_of, checksum, disk_errors
+from auroral.disk import disk_errors, rename
+from auroral.storage.segment import Segment, bounds_of, checksum
 from auroral.storage.store import Store
 
 
@@ -25,7 +26,8 @@ def adopt(store: Store, log: str, path: Path, sealed: int) -> list[Segment]:
         target = store.new_path(first, last)
         size, crc = part.stat().st_size, checksum(part)
         with disk_errors(target):
-            part.rename(target)
+            rename(part, target)
+        store.needs_sync(target, content=True)
         rows, bounds = metadata.num_rows, bounds_of(seen, progressing)
         segments.append(
             Segment(0, log, target.name, rows, size, crc, first, last, sealed, (), bounds)

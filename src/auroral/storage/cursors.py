@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from auroral.storage.change import HELD
 
@@ -30,12 +31,18 @@ class Cursors:
     def head(self, log: str, consumer: str) -> int:
         return self._by_log.get(log, {}).get(consumer, (0, 0))[0]
 
-    def oldest(self, log: str) -> int:
-        """The first moment of a log that is needed; readers are not asked if one decides alone."""
+    def oldest(self, log: str, moved: Mapping[str, int] = MappingProxyType({})) -> int:
+        """The first moment of a log that is needed, once some consumers have moved to others.
+
+        If one consumer decides alone, the others are not asked.
+        """
         held = self._by_log.get(log, {})
+        if HELD in moved:
+            return moved[HELD]
         if HELD in held:
             return held[HELD][1]
-        return min((tail for _, tail in held.values()), default=0)
+        staying = [tail for name, (_, tail) in held.items() if name not in moved]
+        return min([*staying, *moved.values()], default=0)
 
     def named(self, consumer: str) -> list[Place]:
         """A consumer in all its logs, and those of its members, `name[…]`."""

@@ -6,8 +6,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from auroral.disk import disk_errors, make_directory
 from auroral.errors import StateError, UsageError
-from auroral.storage.segment import disk_errors
 
 
 class DirectoryLock:
@@ -16,12 +16,13 @@ class DirectoryLock:
     Makes the directory if there is none.
     """
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, *, power: bool = False):
+        self.path = directory
         if directory.exists() and not directory.is_dir():
             problem = "state is a directory, not a file"
             raise UsageError("BAD_OPTION", problem, where=str(directory))
         with disk_errors(directory):
-            directory.mkdir(parents=True, exist_ok=True)
+            make_directory(directory, sync=power)
             self._file = (directory / "lock").open("a+")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

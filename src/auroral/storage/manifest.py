@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from auroral.disk import PRIVATE_FILE, disk_errors
 from auroral.errors import AuroralError, RunError, StateError, ended
 from auroral.storage.segment import Segment
 
@@ -39,6 +42,7 @@ CREATE TABLE IF NOT EXISTS query (
 CREATE TABLE IF NOT EXISTS query_gone (id INTEGER PRIMARY KEY, until INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS tally (id INTEGER PRIMARY KEY, ids BLOB NOT NULL, counts BLOB NOT NULL);
 """
+_NAMES = frozenset(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", _TABLES))
 
 
 @dataclass(frozen=True)
@@ -61,34 +65,73 @@ class QueryRow:
 class Manifest:
     """Typed access to the catalog. Callers hold the store's lock."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, *, power: bool = False, expected: bool = False):
+        """With `power` a transaction is on the disk when it ends; `expected`: there must be one."""
         self.path = path
+        self._power = power
         self._closed = False
+        self.uncertain = False
+        """Whether a commit failed: a restart may find it done or not."""
+        if not expected:
+            with disk_errors(path):
+                os.close(os.open(path, os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE))
+        elif not path.exists():
+            raise self.damaged("the file is missing")
         try:
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.executescript(_TABLES)
+            try:
+                self._open(expected)
+            except BaseException:
+                self._db.close()
+                raise
         except sqlite3.DatabaseError as error:
             raise self._failed(error) from None
+
+    def _open(self, expected: bool) -> None:
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._sync_commits(always=self._power)
+        (found,) = self._one("PRAGMA quick_check(1)") or ("nothing was found",)
+        if found != "ok":
+            raise self.damaged(str(found).splitlines()[-1])
+        tables = {name for (name,) in self._all("SELECT name FROM sqlite_master")}
+        if tables & _NAMES and self.meta("format") not in (None, str(FORMAT)):
+            return  # another version's, which is told by whoever opens it
+        if expected and not tables >= _NAMES:
+            missing = ", ".join(sorted(_NAMES - tables))
+            raise self.damaged(f"there is no table {missing}" if tables else "it is empty")
+        self._db.executescript(_TABLES)
 
     def close(self) -> None:
         self._closed = True
         self._db.close()
 
+    def settle(self) -> None:
+        """Return when everything that can be read is on the disk."""
+        self._all("PRAGMA wal_checkpoint(TRUNCATE)")
+
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing."""
+    def transaction(self, *, lasting: bool = True) -> Iterator[sqlite3.Connection]:
+        """All or nothing; one that need not be `lasting` is on the disk with the next that is."""
+        relaxed = self._power and not lasting
         try:
+            if relaxed:
+                self._sync_commits(always=False)
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
             except BaseException:
                 self._db.execute("ROLLBACK")
                 raise
-            self._db.execute("COMMIT")
+            try:
+                self._db.execute("COMMIT")
+            except sqlite3.DatabaseError:
+                self.uncertain = True
+                raise
         except sqlite3.DatabaseError as error:
             raise self._failed(error) from None
+        finally:
+            if relaxed and not self._closed:
+                self._sync_commits(always=True)
 
     # ── reading ──
 
@@ -269,6 +312,10 @@ class Manifest:
 
     # ── inside ──
 
+    def _sync_commits(self, *, always: bool) -> None:
+        """Sync at each commit, or only when the write-ahead log is put into the database."""
+        self._db.execute(f"PRAGMA synchronous={'FULL' if always else 'NORMAL'}")
+
     def _all(self, sql: str, *values: Any) -> list[Any]:
         try:
             return self._db.execute(sql, values).fetchall()
@@ -290,11 +337,15 @@ class Manifest:
                 where=str(self.path),
                 hint="free some space or mend the disk, then start again",
             )
+        return self.damaged(str(error))
+
+    def damaged(self, reason: str) -> StateError:
         return StateError(
             "MANIFEST_DAMAGED",
-            f"the manifest cannot be read: {error}",
+            f"the manifest cannot be read: {reason}",
             where=str(self.path),
-            hint="restore it from a backup of the state directory",
+            hint="restore the state directory from a backup, or use another directory;"
+            " nothing was removed",
         )
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
-import os
+import stat
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from auroral.errors import RunError, StateError
+from auroral.disk import disk_errors, write_whole
+from auroral.errors import StateError
 from auroral.progress.values import column_marks
 
 MAX_FILE_BYTES = 127 << 20
@@ -55,23 +54,6 @@ def bounds_of(table: pa.Table, attributes: Iterable[str]) -> dict[str, tuple[Any
     return found
 
 
-@contextmanager
-def disk_errors(path: Path | str) -> Iterator[None]:
-    """Turn a full or unwritable disk into one sentence."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        raise RunError(
-            "CANNOT_WRITE",
-            f"cannot write: {reason}",
-            where=str(path),
-            hint=f"{'free some space or ' if full else ''}choose another state directory,"
-            " then start again",
-        ) from error
-
-
 def encode(table: pa.Table) -> pa.Buffer:
     """A table as the bytes of a Parquet file that Spark reads fastest.
 
@@ -97,16 +79,10 @@ def encode(table: pa.Table) -> pa.Buffer:
     return sink.getvalue()
 
 
-def write_file(path: Path, data: pa.Buffer, *, durable: bool) -> tuple[int, int]:
+def write_file(path: Path, data: pa.Buffer, *, sync: bool) -> tuple[int, int]:
     """Write bytes under a temporary name, then rename; returns (bytes, checksum)."""
-    temporary = path.with_name(path.name + ".tmp")
     with disk_errors(path):
-        with temporary.open("wb") as file:
-            file.write(data)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.rename(path)
+        write_whole(path, memoryview(data), sync=sync)
     return data.size, zlib.crc32(data)
 
 
@@ -122,9 +98,12 @@ def checksum(path: Path) -> int:
 def verify(path: Path, segment: Segment, *, deep: bool) -> None:
     """Refuse a missing, shortened or (when `deep`) altered segment, by name."""
     try:
-        size = path.stat().st_size
+        found = path.stat()
     except OSError:
         raise _damaged(path, segment, "the file is missing") from None
+    size = found.st_size
+    if not stat.S_ISREG(found.st_mode):
+        raise _damaged(path, segment, "it is no file")
     if size != segment.bytes:
         raise _damaged(path, segment, f"it has {size} bytes, expected {segment.bytes}")
     if deep and checksum(path) != segment.crc:

@@ -8,22 +8,30 @@ is deleted.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from auroral.disk import (
+    Unsynced,
+    disk_errors,
+    make_directory,
+    sync_directory,
+    sync_files,
+    unlink,
+)
 from auroral.errors import StateError
 from auroral.storage.cache import TableCache
 from auroral.storage.change import HELD, Change, Fresh
 from auroral.storage.compaction import merged, runs_to_merge
+from auroral.storage.contents import has_state, mark_state, sweep
 from auroral.storage.cursors import Cursors
 from auroral.storage.identity import bind_network, require_format
 from auroral.storage.lock import DirectoryLock
@@ -32,13 +40,15 @@ from auroral.storage.segment import (
     MAX_FILE_BYTES,
     Segment,
     bounds_of,
-    disk_errors,
     encode,
     read,
     verify,
     write_file,
 )
+from auroral.storage.temporary import TemporaryDirectory
 
+DURABILITIES = ("power", "process")
+"""What a state directory may survive: also a power failure, or only the end of the process."""
 SPLIT_ROWS = 100_000
 """Larger batches are written as several files at once, one per core, to be read so too."""
 _CACHE_BYTES = 256 << 20
@@ -56,39 +66,53 @@ class Store:
         directory: Path | str | None = None,
         *,
         cores: int = 2,
+        durability: str = "power",
         fault: Callable[[str], None] = lambda _point: None,
     ):
         self.durable = directory is not None
+        self.power = self.durable and durability == "power"
+        """Whether what is committed survives a power failure, not only the end of the process."""
         self.fault = fault
         self._cores = cores
         self.lock = threading.RLock()
-        self._owner: DirectoryLock | None = None
+        self._unsynced = Unsynced()
         self.progressing: Mapping[str, Sequence[str]] = {}
         """By log, the attributes whose least and greatest values segments remember."""
-        self.directory = self._prepare(directory)
+        self._owner: DirectoryLock | TemporaryDirectory
+        if directory is None:
+            self._owner = TemporaryDirectory()
+        else:
+            self._owner = DirectoryLock(Path(directory).absolute(), power=self.power)
+        self.directory = self._owner.path
         self.segments_directory = self.directory / "segments"
         try:
-            self.manifest = Manifest(self.directory / "manifest.db")
-            require_format(self.manifest, self.directory, buckets=cores)
-            self._load()
+            self._open_manifest()
         except BaseException:
-            if self._owner:
-                self._owner.release()
+            self._owner.release()
             raise
         self._writers = ThreadPoolExecutor(cores, thread_name_prefix="auroral-segments")
         self._cache = TableCache(_CACHE_BYTES)
 
     # ── opening and closing ──
 
-    def _prepare(self, directory: Path | str | None) -> Path:
-        if directory is None:
-            path = Path(tempfile.mkdtemp(prefix="auroral-"))
-        else:
-            path = Path(directory).absolute()
-            self._owner = DirectoryLock(path)
-        with disk_errors(path):
-            (path / "segments").mkdir(exist_ok=True)
-        return path
+    def _open_manifest(self) -> None:
+        with disk_errors(self.directory):
+            make_directory(self.segments_directory, sync=self.power)
+        used = has_state(self.directory)
+        manifest = Manifest(self.directory / "manifest.db", power=self.power, expected=used)
+        self.manifest = manifest
+        try:
+            if used and manifest.meta("format") is None:
+                raise manifest.damaged("it does not say which format it has")
+            require_format(manifest, self.directory, buckets=self._cores)
+            mark_state(self.directory, sync=self.power)
+            self._load()
+        except (ValueError, TypeError, AttributeError) as error:
+            manifest.close()
+            raise manifest.damaged(f"an entry makes no sense: {error}") from None
+        except BaseException:
+            manifest.close()
+            raise
 
     def _load(self) -> None:
         self._logs: dict[str, list[Segment]] = {}
@@ -101,21 +125,39 @@ class Store:
         self.next_moment = int(self.manifest.meta("next_moment") or 0)
         self.buckets = int(self.manifest.meta("buckets") or 1)
         """Into how many parts state is split by its keys; as it was when the directory was made."""
-        known = {s.file for log in self._logs.values() for s in log}
-        for path in self.segments_directory.iterdir():
-            if path.name not in known:
-                path.unlink()
-        self._file_number = 1 + max((int(name.split("-")[0]) for name in known if name), default=0)
+        known = {s.file for log in self._logs.values() for s in log if s.file}
+        if self.power:
+            self._settle(known)
+        with disk_errors(self.directory):
+            self._file_number = 1 + sweep(self.directory, known)
+
+    def _settle(self, known: Iterable[str]) -> None:
+        """Sync what an earlier run left unsynced, before anything is removed that it may need."""
+        with disk_errors(self.segments_directory):
+            sync_files(self.segments_directory / file for file in known)
+            sync_directory(self.segments_directory)
+            sync_directory(self.directory)
+        self.manifest.settle()
 
     def close(self) -> None:
         """Release the directory; a temporary one is removed."""
         self._writers.shutdown()
         with self.lock:
             self.manifest.close()
-            if self._owner:
-                self._owner.release()
-            if not self.durable:
-                shutil.rmtree(self.directory, ignore_errors=True)
+            self._owner.release()
+
+    def needs_sync(self, path: Path, *, content: bool) -> None:
+        """Sync a new name, and what is in the file, before the next commit; if power may fail."""
+        if self.power:
+            self._unsynced.add(path, content=content)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """A transaction of the manifest; what it refers to is on the disk before it is."""
+        with self.manifest.transaction():
+            yield
+            with disk_errors(self.directory):
+                self._unsynced.sync()
 
     def bind_network(self, document: Mapping[str, Any]) -> None:
         """Make the directory this network's, or refuse another's."""
@@ -217,7 +259,8 @@ class Store:
             punctuations = piece.punctuations
             return Segment(0, piece.log, None, 0, 0, 0, first, last, piece.sealed, punctuations)
         path = self.new_path(first, last)
-        size, crc = write_file(path, encode(piece.table), durable=self.durable)
+        size, crc = write_file(path, encode(piece.table), sync=self.power)
+        self.needs_sync(path, content=False)
         self._cache.put(path.name, piece.table)
         return Segment(
             0,
@@ -236,31 +279,46 @@ class Store:
     def commit(self, change: Change) -> None:
         """Write new tuples, then make everything of a change true in one transaction."""
         written = [*change.written, *self.write(change.fresh)]
+        for segment in change.written:
+            if segment.file:
+                self.needs_sync(self.path_of(segment), content=False)
         with self.lock:
             try:
                 self.fault("written")
-                registered = self._register(change, written)
+                registered, gone = self._register(change, written)
             except Exception:
                 # Nothing of it is true, so its files are nobody's.
-                for segment in written:
+                for segment in () if self.manifest.uncertain else written:
                     if segment.file:
                         self._cache.drop(segment.file)
-                        self.path_of(segment).unlink(missing_ok=True)
+                        unlink(self.path_of(segment))
                 raise
-            self._apply(change, registered)
+            self._apply(change, registered, gone)
         self.fault("committed")
 
-    def _register(self, change: Change, written: Sequence[Segment]) -> list[Segment]:
-        with self.manifest.transaction():
+    def _register(
+        self, change: Change, written: Sequence[Segment]
+    ) -> tuple[list[Segment], list[Segment]]:
+        """The new segments with their ids, and those that nobody needs any more."""
+        moved: dict[str, dict[str, int]] = {}
+        for (log, consumer), head in change.heads.items():
+            moved.setdefault(log, {})[consumer] = head
+        with self._transaction():
             registered = [replace(s, id=self.manifest.add_segment(s)) for s in written]
-            if change.retired:
-                self.manifest.remove_segments([segment.id for segment in change.retired])
+            gone = [*change.retired]
+            for log, heads in moved.items():
+                oldest = self._cursors.oldest(log, heads)
+                held = [*self._logs.get(log, ()), *(s for s in registered if s.log == log)]
+                gone += [segment for segment in held if segment.last < oldest]
+            if gone:
+                self.manifest.remove_segments([segment.id for segment in gone])
             change.record(self.manifest)
             self.fault("before-commit")
-        return registered
+        return registered, gone
 
-    def _apply(self, change: Change, registered: Sequence[Segment]) -> None:
-        self._drop(change.retired)
+    def _apply(
+        self, change: Change, registered: Sequence[Segment], gone: Sequence[Segment]
+    ) -> None:
         for segment in registered:
             log = self._logs.setdefault(segment.log, [])
             log.insert(bisect_left(log, segment.first, key=lambda s: s.first), segment)
@@ -270,25 +328,28 @@ class Store:
             self.counters[key] = self.counters.get(key, 0) + more
         if change.next_moment is not None:
             self.next_moment = change.next_moment
-        for log_name in {log for log, _ in change.heads}:
-            self._retire(log_name)
+        self._drop(gone)
 
     def record_step(self, superbox: str, first: int, last: int) -> int:
-        """Note a step before it runs."""
-        with self.lock, self.manifest.transaction():
+        """Note a step before it runs.
+
+        If power fails before anything else is committed, it may be forgotten: then another train
+        is formed, which gives the same results.
+        """
+        with self.lock, self.manifest.transaction(lasting=False):
             step = self.manifest.add_step(superbox, first, last)
         self.fault("recorded")
         return step
 
     def forget_queries(self, rows: Sequence[QueryRow]) -> None:
         """Drop queries that ended before all that is to come."""
-        with self.lock, self.manifest.transaction():
+        with self.lock, self._transaction():
             self.manifest.forget_queries([row.first for row in rows])
             self.manifest.forget_gone([(row.first, row.first + row.count) for row in rows])
 
     def replace_queries(self, firsts: Sequence[int], instead: Sequence[QueryRow]) -> None:
         """Put the rows of the same queries in place of others."""
-        with self.lock, self.manifest.transaction():
+        with self.lock, self._transaction():
             self.manifest.forget_queries(firsts)
             self.manifest.add_queries(instead)
 
@@ -301,25 +362,27 @@ class Store:
     ) -> None:
         """Drop whole logs, consumers that are no more and what was remembered for them."""
         with self.lock:
-            with self.manifest.transaction():
-                self.manifest.remove_cursors(cursors)
-                self.manifest.remove_progress(progress)
-                self.manifest.remove_counters(counters)
             for key in cursors:
                 self._cursors.drop(key)
             for key in counters:
                 self.counters.pop(key, None)
+            gone = [segment for log in logs for segment in self._logs.get(log, ())]
+            for log in {log for log, _ in cursors}.difference(logs):
+                gone += self._needless(log)
+            with self._transaction():
+                self.manifest.remove_cursors(cursors)
+                self.manifest.remove_progress(progress)
+                self.manifest.remove_counters(counters)
+                self.manifest.remove_segments([segment.id for segment in gone])
+            self._drop(gone)
             for log in logs:
-                self._replace(log, self._logs.get(log, []), [])
                 self._logs.pop(log, None)
-            for log in {log for log, _ in cursors}:
-                self._retire(log)
 
     def move(self, log: str, to: str, consumer: str) -> None:
         """Let another log have all that a log holds, and one of its consumers."""
         with self.lock:
             head = self.head(log, consumer)
-            with self.manifest.transaction():
+            with self._transaction():
                 self.manifest.move(log, to, consumer)
             held = self._logs.setdefault(to, [])
             held += [replace(segment, log=to) for segment in self._logs.pop(log, ())]
@@ -328,7 +391,7 @@ class Store:
 
     def forget_sinks(self, target: str) -> None:
         """Drop the positions that sinks of queries which went have had in a file."""
-        with self.lock, self.manifest.transaction():
+        with self.lock, self._transaction():
             self.manifest.remove_sinks(target)
 
     def names(self) -> tuple[list[str], list[tuple[str, str]]]:
@@ -348,12 +411,10 @@ class Store:
 
     # ── retention and compaction ──
 
-    def _retire(self, log_name: str) -> None:
-        """Delete what is before every tail."""
+    def _needless(self, log_name: str) -> list[Segment]:
+        """What is before every tail."""
         oldest = self._cursors.oldest(log_name)
-        old = [segment for segment in self._logs.get(log_name, ()) if segment.last < oldest]
-        if old:
-            self._replace(log_name, old, [])
+        return [segment for segment in self._logs.get(log_name, ()) if segment.last < oldest]
 
     def compact(self, log_name: str) -> int:
         """Merge neighbouring small segments of a log; returns how many went."""
@@ -376,11 +437,11 @@ class Store:
                     self._replace(log_name, run, [segment])
                     gone += len(run) - 1
                 else:
-                    self.path_of(segment).unlink(missing_ok=True)
+                    unlink(self.path_of(segment))
         return gone
 
     def _replace(self, log_name: str, old: Sequence[Segment], new: Sequence[Segment]) -> None:
-        with self.manifest.transaction():
+        with self._transaction():
             self.manifest.remove_segments([segment.id for segment in old])
             registered = [replace(s, id=self.manifest.add_segment(s)) for s in new]
         self._drop(old)
@@ -395,4 +456,4 @@ class Store:
         for segment in gone:
             if segment.file:
                 self._cache.drop(segment.file)
-                self.path_of(segment).unlink(missing_ok=True)
+                unlink(self.path_of(segment))

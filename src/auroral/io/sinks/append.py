@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from auroral.disk import OpenFile, sync_directory
 from auroral.errors import RunError
 
 
@@ -17,25 +18,27 @@ def cannot_write(path: str, error: OSError) -> RunError:
 class AppendFile:
     """Bytes appended to a file; a position is the file's length in bytes."""
 
-    def __init__(self, path: str | Path, *, durable: bool = False):
+    def __init__(self, path: str | Path, *, durable: bool = False, private: bool = False):
         self.path = str(path)
         self.durable = durable
-        self._file: BinaryIO | None = None
-        self._size = 0
+        """Whether `sync` waits for the disk."""
+        self._private = private
+        self._file: OpenFile | None = None
 
     def open(self, position: Any | None, header: bytes = b"") -> None:
         """Start anew with `header`, or cut the file to `position`."""
         self.close()
         try:
+            if position is not None:
+                self._check(position)
+            self._file = OpenFile(self.path, anew=position is None, private=self._private)
             if position is None:
-                self._file, self._size = open(self.path, "wb", buffering=0), 0  # noqa: SIM115
-                if header:
-                    self.append(header)
-                return
-            self._check(position)
-            self._file = open(self.path, "r+b", buffering=0)  # noqa: SIM115
-            self._file.truncate(position)
-            self._size = self._file.seek(position)
+                self.append(header)
+            elif self._file.size > position:
+                self._file.truncate(position)
+            self.sync()
+            if self.durable and self._file.regular:
+                sync_directory(os.path.dirname(os.path.abspath(self.path)))
         except OSError as error:
             raise cannot_write(self.path, error) from None
 
@@ -44,15 +47,19 @@ class AppendFile:
         if self._file is None:
             raise RunError("CANNOT_WRITE", f"{self.path} is not open", where=self.path)
         try:
-            rest = memoryview(data)
-            while len(rest):
-                rest = rest[self._file.write(rest) :]
-            if self.durable and len(data):
-                os.fsync(self._file.fileno())
+            self._file.write(data)
         except OSError as error:
             raise cannot_write(self.path, error) from None
-        self._size += len(data)
-        return self._size
+        return self._file.size
+
+    def sync(self) -> None:
+        """Return when what was written is on the disk, if it is to be durable."""
+        if not self.durable or self._file is None:
+            return
+        try:
+            self._file.sync()
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
 
     def close(self) -> None:
         if self._file is not None:

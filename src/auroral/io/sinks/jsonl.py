@@ -29,7 +29,17 @@ class JsonlSink:
         position = self._file.append(b"")
         for piece in pieces(delivery.table):
             position = self._file.append(json_lines(piece))
+        self._file.sync()
         return position
+
+    @property
+    def durable(self) -> bool:
+        """Whether `write` returns only when its rows are on the disk."""
+        return self._file.durable
+
+    @durable.setter
+    def durable(self, wanted: bool) -> None:
+        self._file.durable = wanted
 
     def close(self) -> None:
         self._file.close()

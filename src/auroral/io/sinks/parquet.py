@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyarrow import parquet
 
+from auroral.disk import OpenFile, make_directory, rename, sync_directory, sync_tree, unlink
 from auroral.errors import RunError
 from auroral.io.sinks.append import cannot_write
 from auroral.io.sinks.sink import Delivery
@@ -30,14 +32,16 @@ class ParquetSink:
     def open(self, position: Any | None) -> None:
         self._parts = position or 0
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_directory(self.path, sync=self.durable, private=False)
             kept = 0
             for name in os.listdir(self.path):
                 part = _PART.fullmatch(name)
                 if part and int(part[1]) < self._parts:
                     kept += 1
                 elif part or name.endswith(".parquet.tmp"):
-                    (self.path / name).unlink()
+                    unlink(self.path / name)
+            if self.durable:
+                sync_tree(self.path)
         except OSError as error:
             raise cannot_write(str(self.path), error) from None
         if kept < self._parts:
@@ -52,14 +56,18 @@ class ParquetSink:
         name = f"part-{self._parts:08d}-{delivery.first[0]}-{delivery.last[0]}.parquet"
         whole, partial = self.path / name, self.path / f".{name}.tmp"
         try:
-            with open(partial, "wb") as file:
-                parquet.write_table(delivery.table, file)
-                file.flush()
+            sink = pa.BufferOutputStream()
+            parquet.write_table(delivery.table, sink)
+            file = OpenFile(partial, anew=True)
+            try:
+                file.write(memoryview(sink.getvalue()))
                 if self.durable:
-                    os.fsync(file.fileno())
-            partial.replace(whole)
+                    file.sync()
+            finally:
+                file.close()
+            rename(partial, whole)
             if self.durable:
-                self._sync_directory()
+                sync_directory(self.path)
         except OSError as error:
             raise cannot_write(str(whole), error) from None
         self._parts += 1
@@ -67,10 +75,3 @@ class ParquetSink:
 
     def close(self) -> None:
         """Nothing is held."""
-
-    def _sync_directory(self) -> None:
-        handle = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -22,7 +22,11 @@ class Delivery:
 
 
 class Sink(Protocol):
-    """One destination of an output. Positions are JSON."""
+    """One destination of an output. Positions are JSON.
+
+    If a sink has an attribute `durable`, an engine that is to survive a power failure sets it:
+    `write` may then return only when the rows are on the disk.
+    """
 
     def open(self, position: Any | None) -> None:
         """Start anew if `position` is None, else cut away what was written after it."""
