@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -11,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import auroral as au
-from auroral.storage import Store
+from auroral.engine.values import FamilyValues
+from auroral.storage import QueryRow, Store
 from tests.conformance import sparkless
 
 from .market import ALERTS, RULES, Row, alerts, batch, numbers, ticks
@@ -340,3 +342,27 @@ def test_what_is_only_compared_may_have_any_type_that_fits(
         engine.enqueue("ticks", [(1, "A", 2.4), (2, "A", 2.6)])
         engine.drain()
         assert _matches(engine, "floors") == {"floors[1]": 2, "floors[2]": 1}
+
+
+def test_every_flipped_bit_of_the_values_is_found(tmp_path: Path) -> None:
+    store = Store(tmp_path / "state")
+    values = FamilyValues(store)
+    table = pa.table({"rule": list(range(9)), "sym": list("ABCABCABC"), "limit": [0.5] * 9})
+    file = values.write("1", table)
+    document = json.dumps({"sql": ALERTS, "key": "rule", "results": "keep", "shared": True})
+    row = QueryRow(1, 9, "alerts", document, file, None, 0)
+    family = values.query_of(row)
+    assert isinstance(family, au.Family)
+    assert family.table().equals(table)
+    path = store.directory / "queries" / str(file)
+    data = path.read_bytes()
+    for place in range(len(data)):
+        changed = bytearray(data)
+        changed[place] ^= 1 << (place % 8)
+        path.write_bytes(bytes(changed))
+        with pytest.raises(au.StateError, match=r"VALUES_DAMAGED.*family alerts.*checksum"):
+            values.query_of(row)
+    path.unlink()
+    with pytest.raises(au.StateError, match=r"VALUES_DAMAGED.*the file is missing"):
+        values.query_of(row)
+    store.close()

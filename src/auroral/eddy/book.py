@@ -17,6 +17,7 @@ import numpy as np
 
 from auroral.continuous.aggregate_reading import ReadAggregate
 from auroral.continuous.template import Attribute, Item, Template
+from auroral.disk import PRIVATE_DIRECTORY
 from auroral.eddy.entry import SELECT, Entry, Ids, fields_of, group_name
 from auroral.eddy.families import Families
 from auroral.eddy.filters.index import Selection
@@ -76,7 +77,7 @@ class Book:
     def __init__(self, directory: Path):
         self._directory = directory
         shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir(parents=True)
+        directory.mkdir(parents=True, mode=PRIVATE_DIRECTORY)
         self.entries: dict[str, Entry] = {}
         self.families = Families()
         self._parts: dict[str, Parts] = {}

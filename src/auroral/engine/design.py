@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from auroral.disk import PRIVATE_DIRECTORY
 from auroral.engine.assembly import running, stateful_runner
 from auroral.engine.boxed import Running
 from auroral.engine.dead import DeadLetters
@@ -135,7 +136,7 @@ def slots(store: Store) -> Path:
 def empty_slots(store: Store) -> None:
     """Forget what an earlier run has compiled."""
     shutil.rmtree(slots(store), ignore_errors=True)
-    slots(store).mkdir()
+    slots(store).mkdir(mode=PRIVATE_DIRECTORY)
 
 
 def _is_same(superbox: Superbox, boxed: Running, before: Design) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from auroral.spark.plan import log_schemas
 from auroral.spark.runner import Runner
 from auroral.spark.session import start_session, step_session
 from auroral.spark.slots import Slots
+from auroral.storage.temporary import TemporaryDirectory
 
 _MOST_SHOWN = 20
 
@@ -32,9 +32,9 @@ def explained(network: Network, master: str = "local[*]") -> str:
     """Superboxes, materialised arcs and the Spark plan of each superbox."""
     session = step_session(start_session(master))
     resolver = spark_resolver(session)
-    with tempfile.TemporaryDirectory() as directory:
+    with TemporaryDirectory() as directory:
         entries, boxed = Registrar(network, resolver).read(network.queries)
-        book = Book(Path(directory))
+        book = Book(directory / "filters")
         first = 1
         for entry in entries:
             entry.first = first
@@ -68,11 +68,11 @@ def explained(network: Network, master: str = "local[*]") -> str:
     idle = set(checked.network.boxes) - {box for superbox in fused for box in superbox.boxes}
     if idle:
         lines.append(f"  leading to no output, not run: {', '.join(sorted(idle))}")
-    with tempfile.TemporaryDirectory() as directory:
+    with TemporaryDirectory() as directory:
         for superbox in fused:
             lines += ["", *_described(checked, superbox), "  Spark plan:"]
-            tree = _plan(session, checked, superbox, Path(directory))
-            lines += [f"    {line}" for line in tree.replace(directory, "…").splitlines()]
+            tree = _plan(session, checked, superbox, directory)
+            lines += [f"    {line}" for line in tree.replace(str(directory), "…").splitlines()]
     return "\n".join(lines)
 
 

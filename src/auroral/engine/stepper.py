@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from auroral.disk import PRIVATE_DIRECTORY
 from auroral.eddy.entry import NEVER
 from auroral.engine.dead import DeadLetters
 from auroral.engine.plane import CLOCK, ProgressPlane, origins_log
@@ -76,7 +77,7 @@ class Stepper:
         self._driver_bytes = driver_bytes
         self._cuts = store.directory / "cuts"
         shutil.rmtree(self._cuts, ignore_errors=True)
-        self._cuts.mkdir()
+        self._cuts.mkdir(mode=PRIVATE_DIRECTORY)
         self._yield: dict[str, float] = {}
         self._folded: int = store.manifest.progress().get(PLANE, 0)
         self.durations_s: deque[float] = deque(maxlen=_RECENT)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ from pyspark.sql import SparkSession
 
 from auroral.errors import RunError, UsageError
 from auroral.spark.java import require_java
+from auroral.storage.temporary import TemporaryDirectory
 
 _QUIET = Path(__file__).with_name("log4j2.properties")
+_LONGEST = 60
 
 # Steps are small jobs over few files: adaptive execution and many partitions only cost time.
 # Without ANSI mode an expression never fails a train (docs/adr/0005).
@@ -86,12 +88,12 @@ def start_session(
         "spark.sql.ui.retainedExecutions": "10",
         "spark.driver.memory": os.environ.get("AURORAL_DRIVER_MEMORY", _driver_memory()),
         "spark.driver.maxResultSize": "1g",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{_QUIET}",
+        "spark.driver.extraJavaOptions": _java_options(),
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.python.worker.reuse": "true",
         # Over TCP every task waits 40 ms for a delayed acknowledgement.
         "spark.python.unix.domain.socket.enabled": "true",
-        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "auroral-warehouse"),
+        "spark.sql.warehouse.dir": str(_place() / "warehouse"),
     }
     if paths:
         settings["spark.jars"] = ",".join(paths)
@@ -139,14 +141,24 @@ def _present() -> SparkSession | None:
     return None if found is None or found.sparkContext._jsc is None else found
 
 
+@cache
+def _place() -> Path:
+    """Where Spark has its temporary files: they go with us, or when the next run starts."""
+    temporary = TemporaryDirectory()
+    atexit.register(temporary.release)
+    return temporary.path
+
+
+def _java_options() -> str:
+    """Settings of the JVM; sockets among its temporary files need a short path."""
+    place = str(_place())
+    own = f" -Djava.io.tmpdir={place}" if len(place) <= _LONGEST and " " not in place else ""
+    return f"-Dlog4j2.configurationFile=file:{_QUIET}{own}"
+
+
 def _log_path() -> Path:
     """Where the JVM and Python workers write: `AURORAL_SPARK_LOG`, or a file that goes with us."""
-    given = os.environ.get("AURORAL_SPARK_LOG")
-    if given:
-        return Path(given)
-    path = Path(tempfile.gettempdir()) / f"auroral-spark-{os.getpid()}.log"
-    atexit.register(path.unlink, missing_ok=True)
-    return path
+    return Path(os.environ.get("AURORAL_SPARK_LOG") or _place() / "spark.log")
 
 
 @contextmanager
