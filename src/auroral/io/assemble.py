@@ -32,6 +32,33 @@ class Records:
     punctuation: Column | None = None
     """Of the progress field's type; NULL in tuples."""
     punctuation_wrong: dict[int, str] = field(default_factory=dict)
+    sources: Sequence[Any] = ()
+    """What each record was made of, for who has to show it."""
+
+    def take(self, order: np.ndarray) -> Records:
+        """Some of the records, in another order."""
+        places = {int(old): new for new, old in enumerate(order.tolist())} if self._faulty else {}
+        index = pa.array(order)
+
+        def moved(reasons: dict[int, str]) -> dict[int, str]:
+            return {places[i]: why for i, why in reasons.items() if i in places}
+
+        return Records(
+            len(order),
+            [column.take(index) for column in self.columns],
+            [moved(reasons) for reasons in self.wrong],
+            moved(self.broken),
+            None if self.at is None else self.at.take(index),
+            moved(self.at_wrong),
+            None if self.punctuation is None else self.punctuation.take(index),
+            moved(self.punctuation_wrong),
+            [self.sources[i] for i in order.tolist()] if self.sources else (),
+        )
+
+    @property
+    def _faulty(self) -> bool:
+        others = (self.broken, self.at_wrong, self.punctuation_wrong)
+        return any(self.wrong) or any(others)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ _COMMON = frozenset(
 DEFINING: Mapping[str, frozenset[str]] = {
     "csv": frozenset({"max_field_lines"}),
     "rate": frozenset({"rows_per_second", "rows", "fields", "seed"}),
-    "kafka": frozenset({"subscribe", "subscribePattern", "assign", "pattern", "partitions"}),
+    "kafka": frozenset({"metadata"}),
 }
 """What defines the data of a format besides the common options.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -38,9 +38,9 @@ class JsonlReader:
         self.assembler = rows.assembler
         self.rows = rows
         self._byte = 0
-        self._load = _loader(rows.schema)
+        self._records = JsonRecords(rows, timed=False)
         self.timed = self._look()
-        self._fast = _explicit(self.assembler, self.timed) if rows.extra != "keep" else None
+        self._records = JsonRecords(rows, self.timed)
 
     def start(self) -> Any:
         return {"byte": self._byte, "line": 1}
@@ -49,11 +49,11 @@ class JsonlReader:
         for block in blocks(self.path, base["byte"], base["line"], cut_lines):
             place = _place(self.path, cache(lambda block=block: split(block)))
             here = {"byte": block.byte, "line": block.line}
-            records = None if block.broken else self._read(block.data)
+            records = None if block.broken else self._records.read(block.data)
             if records is not None:
                 yield self.assembler.chunk(records, place, here)
                 continue
-            values, broken = self._exactly(split(block))
+            values, broken = self._records.exactly([line.raw for line in split(block)])
             if block.broken:
                 values, broken = [None], {0: block.broken}
             yield self.rows.read_rows(
@@ -67,7 +67,7 @@ class JsonlReader:
             if table is not None:
                 found = table.column(0).to_numpy()
             else:
-                values, _ = self._exactly(split(block))
+                values, _ = self._records.exactly([line.raw for line in split(block)])
                 found = [_seconds(v.get("_at")) if isinstance(v, dict) else None for v in values]
             yield np.asarray(found, dtype=np.float64)
 
@@ -77,19 +77,29 @@ class JsonlReader:
             if block.byte == 0 and block.data.startswith(_BOM):
                 self._byte = len(_BOM)
             for line in split(block):
-                values, _ = self._exactly([Line(1, line.raw.removeprefix(_BOM))])
+                values, _ = self._records.exactly([line.raw.removeprefix(_BOM)])
                 if isinstance(values[0], dict):
                     return any(str(key).lower() == "_at" for key in values[0])
         return False
 
-    def _exactly(self, lines: list[Line]) -> tuple[list[Any], dict[int, str]]:
-        """Each line's value, and why some have none."""
+
+class JsonRecords:
+    """Reads JSON objects of one stream: many at once by Arrow, each by itself where that fails."""
+
+    def __init__(self, rows: RowReader, timed: bool):
+        self.rows = rows
+        self.timed = timed
+        self._load = _loader(rows.schema)
+        self._fast = _explicit(rows.assembler, timed) if rows.extra != "keep" else None
+
+    def exactly(self, texts: Sequence[bytes]) -> tuple[list[Any], dict[int, str]]:
+        """Each object, and why some are none."""
         values: list[Any] = []
         broken: dict[int, str] = {}
-        for i, line in enumerate(lines):
+        for i, text in enumerate(texts):
             value = None
             try:
-                value = self._load(line.raw.decode())
+                value = self._load(text.decode())
                 if not isinstance(value, dict):
                     broken[i] = "expected a JSON object"
             except UnicodeDecodeError:
@@ -101,8 +111,8 @@ class JsonlReader:
             values.append(value)
         return values, broken
 
-    def _read(self, data: bytes) -> Records | None:
-        """The records of a plain block, or None."""
+    def read(self, data: bytes) -> Records | None:
+        """The records of a plain block of lines, or None."""
         if self._fast is None:
             return None
         strict = self.rows.extra == "reject"
@@ -112,14 +122,14 @@ class JsonlReader:
         if not strict and not self.rows.are_others(set(table.column_names) - {*self._fast.names}):
             return None  # a field in other letters
         columns, wrong = [], []
-        for field in self.assembler.schema:
+        for field in self.rows.assembler.schema:
             array, misfits = _typed(table.column(field.name).combine_chunks(), field.type)
             columns.append(array)
             wrong.append(misfits)
         records = Records(table.num_rows, columns, wrong)
         if self.timed:
             records.at = table.column("_at")
-        progress = self.assembler.progress
+        progress = self.rows.assembler.progress
         if progress is not None:
             points = table.column("_punctuation").combine_chunks()
             if points.null_count < len(points):

@@ -12,6 +12,9 @@ from auroral.io.directory import DirectorySource
 from auroral.io.files import SUFFIXES, FileSource
 from auroral.io.fit import Extra, given_by
 from auroral.io.iterable import IterableSource
+from auroral.io.kafka.options import OPTIONS as KAFKA_OPTIONS
+from auroral.io.kafka.options import KafkaOptions
+from auroral.io.kafka.source import KafkaSource
 from auroral.io.paths import require_local
 from auroral.io.rate import RateSource
 from auroral.io.sinks.callback import CallbackSink
@@ -35,6 +38,7 @@ SOURCES: dict[str, dict[str, bool]] = {
     "parquet": _FILE_OPTIONS,
     "rate": {"rows_per_second": True, "rows": False, "fields": False, "seed": False, **_ANY},
     "iterable": {"rows": True, "extra": False, **_ANY},
+    "kafka": {**KAFKA_OPTIONS, **_ANY},
 }
 """Each format's options, and whether they must be given."""
 SINKS: dict[str, dict[str, bool]] = {
@@ -73,8 +77,11 @@ def open_source(
     plain = isinstance(spec, (str, os.PathLike))
     options = dict(_by_path(spec, where) if isinstance(spec, (str, os.PathLike)) else spec)
     kind = _check(options, SOURCES, where)
+    _, idle_s = naming(options)
     for name in _ANY:
         options.pop(name, None)
+    if kind == "kafka":
+        return _kafka(stream, options, schema, where, idle_s, progress_on, by)
     if kind == "rate":
         return _rate(stream, options, schema, where, **live)
     extra = options.get("extra", extra)
@@ -101,6 +108,22 @@ def _rate(
         raise error.at(where) from None
 
 
+def _kafka(
+    stream: str,
+    options: dict[str, Any],
+    schema: Schema,
+    where: str,
+    idle_s: float | None = None,
+    progress_on: str | None = None,
+    by: Sequence[str] = (),
+) -> KafkaSource:
+    try:
+        parsed = KafkaOptions.parse(options, schema, idle_s)
+        return KafkaSource(stream, parsed, schema, progress_on=progress_on, by=by)
+    except AuroralError as error:
+        raise error.at(where) from None
+
+
 def check_sources(specs: Sequence[Mapping[str, Any]], schema: Schema) -> None:
     """Refuse sources of a stream whose options there are not; other formats are Spark's."""
     for spec in specs:
@@ -121,6 +144,8 @@ def _check_source(options: dict[str, Any], schema: Schema) -> None:
         options.pop(name, None)
     if kind == "rate":
         _rate("", options, schema, "source")
+    elif kind == "kafka":
+        _kafka("", options, schema, "source")
     else:
         given_by(schema, extra_of([options]))
 

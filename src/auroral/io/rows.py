@@ -124,6 +124,10 @@ class RowReader:
         where = place or Place(self.place, lambda _: None, lambda i: shown(rows[i]))
         return self.assembler.chunk(records, where, base, skip)
 
+    def read_records(self, rows: Sequence[Any], broken: dict[int, str]) -> Records:
+        """The records of rows that carry no `_at`, for who makes chunks of them itself."""
+        return self._regular(rows, False, dict(broken))
+
     def _plain(self, rows: Sequence[Any]) -> Records | None:
         """Rows that all have exactly the schema's fields: no row is looked at twice."""
         if not rows or self._pick is None or self._kept is not None:

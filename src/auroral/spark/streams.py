@@ -1,4 +1,4 @@
-"""Streams that Spark's own connectors read: kafka, socket, text and the rest."""
+"""Streams that Spark's own connectors read: socket, text and the rest."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from auroral.errors import UsageError
 from auroral.network.types import Schema
-
-_RENAMED = {"kafka": {"topic": "subscribe", "servers": "kafka.bootstrap.servers"}}
 
 
 _MISSING = "DATA_SOURCE_NOT_FOUND"
@@ -56,7 +54,7 @@ def declared_stream(
     kind = str(spec["format"])
     reader = session.readStream.format(kind)
     for key, value in options.items():
-        reader = reader.option(_RENAMED.get(kind, {}).get(key, key), value)
+        reader = reader.option(key, value)
     try:
         frame = reader.load()
     except (PySparkException, Py4JJavaError) as error:
