@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.boxes.map import Map
-from auroral.network.function import Function, fitted, fresh
+from auroral.network.function import Function
 from auroral.network.types import Schema
-from auroral.reference.operator import RAISED, FunctionFailedError, Row
+from auroral.reference.calling import called
+from auroral.reference.operator import Row
 from auroral.sql.expression import evaluator
 
 
@@ -49,13 +50,6 @@ def _caller(how: Function, schema: Schema, directory: Path | None) -> Callable[[
 
     def call(row: Row) -> Any:
         arguments = [pa.array([row[name]], type) for name, type in types.items()]
-        try:
-            result = fresh(function)(*arguments)
-            found = result if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result)
-            if len(found) != 1:
-                raise ValueError(f"expected 1 values, the function returned {len(found)}")
-            return fitted(found, returns, function).to_pylist(maps_as_pydicts="strict")[0]
-        except RAISED as error:
-            raise FunctionFailedError(f"{type(error).__name__}: {error}"[:500]) from error
+        return called(function, returns, arguments)
 
     return call

@@ -14,10 +14,10 @@ from auroral.boxes.order import Order
 from auroral.continuous.analysis import Asked
 from auroral.continuous.functions import PythonFunction
 from auroral.network.box import ManyInputs, Scope
-from auroral.network.function import fitted
 from auroral.network.types import Field, Schema, Type
+from auroral.reference.calling import called
 from auroral.reference.marks import passes
-from auroral.reference.operator import RAISED, Emission, FunctionFailedError, Now, Row, Tuple
+from auroral.reference.operator import Emission, FunctionFailedError, Now, Row, Tuple
 from auroral.reference.order import OrderProgress
 from auroral.reference.windows import oldest
 from auroral.sql.compiler import compile_node
@@ -227,14 +227,6 @@ def _call(
 
     def call(row: Row) -> Any:
         arrays = [pa.array([run(row)], type.arrow()) for type, run in arguments]
-        try:
-            result = function.udf(*arrays)
-            found = result if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result)
-            if len(found) != 1:
-                raise ValueError(f"expected 1 values, the function returned {len(found)}")
-            made = fitted(found, function.returns, function.udf)
-            return made.to_pylist(maps_as_pydicts="strict")[0]
-        except RAISED as error:
-            raise FunctionFailedError(f"{type(error).__name__}: {error}"[:500]) from error
+        return called(function.udf, function.returns, arrays)
 
     return call
