@@ -142,6 +142,18 @@ class _Builder:
             self._late += [made.port("left_late"), made.port("right_late")]
         return made
 
+    def _over_both(self, left: Schema, right: Schema) -> dict[str, Any]:
+        """Now and then a function over fields of both sides."""
+        rng = self._rng
+        sides = [[f.name for f in s if f.type.name in ("int", "bigint")] for s in (left, right)]
+        if rng.random() < 0.4 or not all(sides):
+            return {}
+        w, v = (rng.choice(names) for names in sides)
+        any_ = rng.choice(left.names)
+        texts = [f"max({v}) - left.{w}", f"sum(right.{v} * left.{w})", f"left.{any_}"]
+        texts += [f"count(*) FILTER (WHERE {v} >= left.{w})", f"sum({v} + left.{w}) / left.{w}"]
+        return {"both": rng.choice(texts)}
+
     def _timeout(self) -> dict[str, Any]:
         """Now and then a limit of the time for which tuples are held."""
         return {"timeout": self._rng.choice([1, 2.5, 6])} if self._rng.random() < 0.25 else {}
@@ -176,6 +188,7 @@ class _Builder:
             name=name,
             **self._timeout(),
             **self._compute(right.schema, taken=[one, *by]),
+            **self._over_both(left.schema, right.schema),
         )
         if one != "tup#":
             self._late += [made.port("left_late"), made.port("right_late")]

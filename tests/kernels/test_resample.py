@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auroral.eddy.vectors.pairs import PairExpression
 from auroral.kernels.accumulators import CallSpec
 from auroral.kernels.arrivals import NUMBER
 from auroral.kernels.kernel import Context
 from auroral.kernels.ordering import sortable
 from auroral.kernels.resample import ResampleKernel
+from auroral.network.types import Type
 from auroral.progress.lowwater import END, GroupedLowWater, LowWater
 
 from . import driving
@@ -27,7 +29,9 @@ CALLS = (
     CallSpec("count", (), pa.int64()),
     CallSpec("first", (pa.int64(),), pa.int64()),
     CallSpec("last", (pa.int64(),), pa.int64()),
+    CallSpec("last", (pa.int64(),), pa.int64()),
 )
+BOTH = PairExpression("f2 - left.f2", Type("bigint"), (("f2", "left.f2"),), (("f2", "f2"),))
 
 
 def number(value: Any, kind: pa.DataType) -> Any:
@@ -176,6 +180,7 @@ def emission(
     found = {"_seq": moment, "_ts": ts, "_sub": sub} | ({"f1": group} if by else {})
     return found | {
         "on": on, "agg0": len(window), "agg1": window[0]["f2"], "agg2": window[-1]["f2"],
+        "agg3": window[-1]["f2"] - row["f2"], "l_f2": row["f2"],
     }  # fmt: skip
 
 
@@ -189,7 +194,9 @@ def kernel(left: pa.DataType, right: pa.DataType, within: Any, **more: Any) -> R
     return ResampleKernel(
         within=within,
         calls=CALLS,
-        arguments=((), ("f2",), ("f2",)),
+        arguments=((), ("f2",), ("f2",), ("p0",)),
+        paired=(BOTH,),
+        constants=("f2",),
         types=(tuple(types(left).items()), tuple(types(right).items())),
         **given,
     )

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from auroral.errors import NetworkError
-from auroral.network.box import Scope, at_key
+from auroral.network.box import Resolver, Scope, at_key
 from auroral.network.function import Function
 from auroral.network.types import Field, Schema
-from auroral.sql.aggregates import analyze_aggregate
+from auroral.sql.aggregates import Aggregation, analyze_aggregate
 
 WINDOW_METHODS = ("init", "incr", "final")
 
 
 def computed_fields(
-    compute: Mapping[str, str | Function], schema: Schema, scope: Scope
+    compute: Mapping[str, str | Function],
+    schema: Schema,
+    scope: Scope,
+    constant: Field | None = None,
 ) -> list[Field]:
-    """The fields that aggregates and window functions make."""
+    """The fields that aggregates and window functions make.
+
+    Aggregates may name a `constant` too, which is the same for all tuples of a window.
+    """
     fields = []
     for name, how in compute.items():
         with at_key(f"compute.{name}"):
@@ -24,14 +30,17 @@ def computed_fields(
                 _require_window_function(how, schema, scope)
                 fields.append(Field(name, how.type(scope.directory, imports=scope.imports)))
             else:
-                found = analyze_aggregate(how, schema, resolver=scope.resolver)
-                assert found.calls  # refuses what no kernel can compute
+                found = analyzed_over(how, schema, scope.resolver, constant)
+                assert found.calls or constant  # refuses what no kernel can compute
                 fields.append(Field(name, found.type))
     return fields
 
 
 def computed_reads(
-    compute: Mapping[str, str | Function], schema: Schema, scope: Scope
+    compute: Mapping[str, str | Function],
+    schema: Schema,
+    scope: Scope,
+    constant: Field | None = None,
 ) -> frozenset[str]:
     """The fields they read; a window function without `args` reads all."""
     names: set[str] = set()
@@ -40,8 +49,18 @@ def computed_reads(
             read = how.window_arguments(schema, scope.directory, imports=scope.imports)
             names.update(read)
         else:
-            names.update(analyze_aggregate(how, schema, resolver=scope.resolver).fields)
-    return frozenset(names)
+            names.update(analyzed_over(how, schema, scope.resolver, constant).fields)
+    return frozenset(names) - ({constant.name} if constant else set())
+
+
+def analyzed_over(
+    text: str, schema: Schema, resolver: Resolver | None, constant: Field | None
+) -> Aggregation:
+    """An aggregate expression over fields, and a constant if there is one."""
+    if constant is None:
+        return analyze_aggregate(text, schema, resolver=resolver)
+    schema = Schema((*schema.fields, constant))
+    return analyze_aggregate(text, schema, groups=(constant.name,), resolver=resolver)
 
 
 def require_some(compute: Mapping[str, str | Function], kind: str) -> None:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Literal
 from auroral.boxes.computed import computed_fields, computed_reads, require_some
 from auroral.boxes.join import require_comparable
 from auroral.boxes.order import Order
+from auroral.boxes.sides import left_field, left_reads, without_right
 from auroral.boxes.window import Length, Seconds, in_marks, require_length, require_timeout
-from auroral.network.box import ManyInputs, Scope, register, require_inputs
+from auroral.network.box import ManyInputs, Scope, at_key, register, require_inputs
 from auroral.network.function import Computed
 from auroral.network.types import Field, Schema
 from auroral.progress.lowwater import JointLowWater, Mark
@@ -21,8 +22,9 @@ class Resample(ManyInputs):
     """For each left tuple and right group, compute over the right tuples nearby [1 §5.2.2.4].
 
     Emits the right's group fields, the left's `on` and the computed fields; nothing for an
-    empty window. With `timeout: t` a left tuple waits for t seconds at most, and a right tuple is
-    kept for t seconds at most for left ones to come.
+    empty window. Functions are over fields of the right, `x` or `right.x`, and `left.x`, which is
+    the same for all tuples of a window. With `timeout: t` a left tuple waits for t seconds at most,
+    and a right tuple is kept for t seconds at most for left ones to come.
     """
 
     kind: ClassVar[str] = "resample"
@@ -48,15 +50,22 @@ class Resample(ManyInputs):
         require_length("within", self.within, on, zero=True)
         groups = [right.field(name) for name in self.right.by]
         at = Field("tup", on) if self.left.numbered else left.field(self.left.on)
-        computed = computed_fields(self.compute, right, scope)
+        computed = computed_fields(
+            without_right(self.compute, right), right, scope, left_field(left, right)
+        )
+        for name, how in self.compute.items():
+            with at_key(f"compute.{name}"):
+                left_reads({name: how}, left, right)
         ports = {"": Schema((*groups, at, *computed))}
         ports |= {} if self.left.numbered else {"left_late": left}
         return ports | ({} if self.right.numbered else {"right_late": right})
 
     def reads(self, inputs: Sequence[Schema], scope: Scope) -> tuple[frozenset[str], ...]:
         left, right = inputs
-        computed = computed_reads(self.compute, right, scope)
-        return (self.left.attributes(left), self.right.attributes(right) | computed)
+        compute = without_right(self.compute, right)
+        computed = computed_reads(compute, right, scope, left_field(left, right))
+        constant = frozenset(left_reads(compute, left, right))
+        return (self.left.attributes(left) | constant, self.right.attributes(right) | computed)
 
     @property
     def times_out(self) -> bool:

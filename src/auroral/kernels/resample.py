@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,23 @@ from auroral.kernels.units import Mask, numbers
 from auroral.progress.lowwater import Values
 
 Pair = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class PairArgument(Protocol):
+    """An argument that is computed of a left and a right tuple, for many pairs at once."""
+
+    @property
+    def left(self) -> tuple[tuple[str, str], ...]:
+        """The left columns it needs, and what it calls them."""
+
+    @property
+    def right(self) -> tuple[tuple[str, str], ...]:
+        """The right columns it needs, and what it calls them."""
+
+    def compute(self, pairs: pa.Table) -> pa.Array:
+        """Its values for a table of these columns, under its own names."""
+
+
 Types = tuple[tuple[str, pa.DataType], ...]
 
 
@@ -60,14 +78,19 @@ class ResampleKernel:
     late: tuple[bool, bool] = (False, False)
     by_mark: Pair = ((), ())
     timeout_us: int | None = None
+    constants: tuple[str, ...] = ()
+    """Left columns that come out, as `l_<name>`."""
+    paired: tuple[PairArgument, ...] = ()
+    """Arguments that are computed of a left and a right tuple; named `p0`, `p1`, …"""
 
     def tables(self) -> Mapping[str, pa.Schema]:
         left, right = self._kinds(0), self._kinds(1)
         names = dict.fromkeys((self.on[1], *self.by[1], *self.by_mark[1]))
-        names |= dict.fromkeys(name for call in self.arguments for name in call)
+        names |= dict.fromkeys(name for call in self.arguments for name in call if name in right)
+        names |= dict.fromkeys(name for argument in self.paired for name, _ in argument.right)
         reached = [] if self.timeout_us is None else [(REACHED, pa.int64())]
         found = {
-            "left": stored_schema([(self.on[0], left[self.on[0]]), *reached]),
+            "left": stored_schema([(name, left[name]) for name in self._kept_of_left()] + reached),
             "right": stored_schema([*((name, right[name]) for name in names), *reached]),
         }
         for side, name in enumerate(SIDES):
@@ -77,6 +100,11 @@ class ResampleKernel:
 
     def _kinds(self, side: int) -> dict[str, pa.DataType]:
         return {**dict(self.types[side]), NUMBER: pa.int64()}
+
+    def _kept_of_left(self) -> list[str]:
+        names = [self.on[0], *self.constants]
+        names += [name for argument in self.paired for name, _ in argument.left]
+        return list(dict.fromkeys(names))
 
     def _order(self, side: int) -> Order:
         return Order(self.on[side], self.by[side], self.slack[side], self.by_mark[side])
@@ -129,10 +157,8 @@ class ResampleKernel:
         slot, groups = self._slots(right, lefts, rights)
         at, of = lefts[groups], rights[groups]
         functions = Accumulators(self.calls)
-        arguments = [
-            [right.rows[name].combine_chunks().take(pa.array(rights)) for name in names]
-            for names in self.arguments
-        ]
+        given = self._arguments(left, right, lefts, rights)
+        arguments = [[given[name] for name in names] for names in self.arguments]
         state = functions.fold(functions.fresh(len(groups)), arguments, slot)
         results, failures = functions.final(state)
         oldest = left.column("_ts")[at]
@@ -143,8 +169,26 @@ class ResampleKernel:
         by = [_plain(right.rows[name].combine_chunks().take(pa.array(of))) for name in self.by[1]]
         sub = joined(moments(seq), sub_bytes(left.rows).take(pa.array(at)), sortable(by))
         on = left.rows[self.on[0]].combine_chunks().take(pa.array(at)).cast(self.on_type)
-        columns = [pa.array(when), pa.array(oldest), sub, *by, on, *results]
+        more = [left.rows[name].combine_chunks().take(pa.array(at)) for name in self.constants]
+        columns = [pa.array(when), pa.array(oldest), sub, *by, on, *more, *results]
         return _without_failed(pa.table(columns, schema=self._schema()), failures, emitted)
+
+    def _arguments(
+        self, left: Lefts, right: Rights, lefts: Ids, rights: Ids
+    ) -> dict[str, pa.Array]:
+        """What the functions take of each pair: columns of the right, and computed ones."""
+        rows = pa.array(rights)
+        names = dict.fromkeys(name for call in self.arguments for name in call)
+        found = {
+            name: right.rows[name].combine_chunks().take(rows)
+            for name in names
+            if name in right.rows.column_names
+        }
+        for at, argument in enumerate(self.paired):
+            columns = {n: left.rows[c].take(pa.array(lefts)) for c, n in argument.left}
+            columns |= {n: right.rows[c].take(rows) for c, n in argument.right}
+            found[f"p{at}"] = argument.compute(pa.table(columns))
+        return found
 
     def _slots(self, right: Rights, lefts: Ids, rights: Ids) -> tuple[Ids, Ids]:
         """Number pairs by left tuple and group; also where each number comes first."""
@@ -155,7 +199,9 @@ class ResampleKernel:
         kinds = dict(self.types[1])
         by = [(name, kinds[name]) for name in self.by[1]]
         computed = [(f"agg{at}", call.returns) for at, call in enumerate(self.calls)]
-        return pa.schema([*HIDDEN, *by, ("on", self.on_type), *computed])
+        left = self._kinds(0)
+        constants = [(f"l_{name}", left[name]) for name in self.constants]
+        return pa.schema([*HIDDEN, *by, ("on", self.on_type), *constants, *computed])
 
 
 @dataclass(frozen=True)

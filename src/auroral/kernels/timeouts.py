@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from auroral.kernels.closing import reached_at
 from auroral.kernels.grouping import Ids
 from auroral.kernels.kernel import NEVER, Context
 from auroral.kernels.ordering import whole
@@ -22,10 +23,8 @@ REACHED = "_reached"
 
 def with_reached(tuples: pa.Table, context: Context) -> pa.Table:
     """Tuples with the time at which they reached the box; 0 before the clock's first tick."""
-    clock = context.clock or LowWater()
-    found = np.searchsorted(clock.moments, np.asarray(whole(tuples["_seq"])), side="right") - 1
-    times = np.append(clock.values, 0).astype(np.int64)  # -1 finds the last one
-    return tuples.append_column(REACHED, pa.array(times[found]))
+    times = reached_at(context.clock, np.asarray(whole(tuples["_seq"]), np.int64))
+    return tuples.append_column(REACHED, pa.array(times.astype(np.int64)))
 
 
 def leaving(tuples: pa.Table, timeout_us: int, context: Context) -> Ids:

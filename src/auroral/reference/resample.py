@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from auroral.boxes.resample import Resample
+from auroral.boxes.sides import left_field, without_right
 from auroral.network.types import Schema
 from auroral.reference.agenda import Agenda
 from auroral.reference.band import Band
@@ -57,7 +58,9 @@ class ReferenceResample:
         self._on = None if box.left.numbered else left.field(box.left.on).name
         self._patience = Patience.of(box.timeout)
         self._band = band_of(box, inputs)
-        self._compute = computation(box.compute, right, directory)
+        self._left = left_field(left, right)
+        compute = without_right(box.compute, right)
+        self._compute = computation(compute, right, directory, self._left)
         self._pending: Kept[Pending] = Kept(timed=box.timeout is not None)
         self._right: Kept[Near] = Kept(timed=box.timeout is not None)
         self._completing: Agenda[tuple[Pending, Group]] = Agenda(self._progress[RIGHT], passes)
@@ -142,10 +145,19 @@ class ReferenceResample:
             {"tup": pending.value} if self._on is None else {self._on: pending.tuple.row[self._on]}
         )
         try:
-            made = Tuple(row | self._compute(near), oldest([pending.tuple, *near]))
+            computed = self._compute([self._with_left(pending.tuple, each) for each in near])
+            made = Tuple(row | computed, oldest([pending.tuple, *near]))
         except FunctionFailedError as error:
             return Failed(str(error), row)
         return Emission("", made)
+
+    def _with_left(self, left: Tuple, right: Tuple) -> Tuple:
+        """A right tuple that has the left one as a field."""
+        return (
+            right
+            if self._left is None
+            else replace(right, row=right.row | {self._left.name: left.row})
+        )
 
 
 def band_of(box: Resample, inputs: Sequence[Schema]) -> Band:

@@ -12,7 +12,7 @@ from typing import Any
 from auroral.boxes.aggregate import Aggregate
 from auroral.boxes.order import TUPLE_NUMBER
 from auroral.network.function import Function, fitted_value
-from auroral.network.types import Schema, Type
+from auroral.network.types import Field, Schema, Type
 from auroral.reference.marks import Group, value_of
 from auroral.reference.operator import (
     RAISED,
@@ -98,13 +98,18 @@ class Emitter:
 
 
 def computation(
-    compute: Mapping[str, str | Function], schema: Schema, directory: Path | None
+    compute: Mapping[str, str | Function],
+    schema: Schema,
+    directory: Path | None,
+    constant: Field | None = None,
 ) -> Computation:
-    """The computed fields as a function of a window's tuples."""
+    """The computed fields as a function of a window's tuples, which all have a `constant` too."""
+    constants = () if constant is None else (constant,)
+    whole, groups = Schema((*schema.fields, *constants)), tuple(field.name for field in constants)
     run = {
         name: _folded(how, schema, directory)
         if isinstance(how, Function)
-        else aggregate_evaluator(how, schema)
+        else aggregate_evaluator(how, whole, groups=groups)
         for name, how in compute.items()
     }
     return lambda tuples: {name: f([t.row for t in tuples]) for name, f in run.items()}

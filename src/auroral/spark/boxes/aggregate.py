@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from auroral.boxes.aggregate import Aggregate
+from auroral.boxes.computed import analyzed_over
 from auroral.boxes.order import TUPLE_NUMBER
 from auroral.kernels.accumulators import CallSpec
 from auroral.kernels.aggregate import AggregateKernel
 from auroral.network.box import Resolver
 from auroral.network.function import Function
-from auroral.network.types import Type
+from auroral.network.types import Field, Type
 from auroral.spark.physical import Columns, Given, Physical, mark_fields, quoted
 from auroral.sql.aggregate_calls import AggregateCall
-from auroral.sql.aggregates import analyze_aggregate
 
 FLUSH_ROWS = {"eager": None, "slow": 65_536, "lazy": 0}
 _BOOLEAN = Type("boolean")
@@ -71,6 +72,15 @@ def lower(box: Aggregate, given: Given) -> Physical:
     )
 
 
+class Pairs(Protocol):
+    """Tuples of two sides: functions over the one may name a constant, the tuple of the other."""
+
+    constant: Field | None
+
+    def computed(self, text: str, type: Type) -> str:
+        """The column of an argument."""
+
+
 @dataclass
 class Calls:
     """The aggregate calls of a box's computed fields, and the expressions over them."""
@@ -80,10 +90,17 @@ class Calls:
     types: list[Type] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     outer: bool = False
+    pairs: Pairs | None = None
+    """What functions may name beside the columns they are computed over."""
 
     @staticmethod
-    def of(compute: Mapping[str, str | Function], columns: Columns, given: Given) -> Calls:
-        calls = Calls()
+    def of(
+        compute: Mapping[str, str | Function],
+        columns: Columns,
+        given: Given,
+        pairs: Pairs | None = None,
+    ) -> Calls:
+        calls = Calls(pairs=pairs)
         for how in compute.values():
             if isinstance(how, Function):
                 calls._function(how, columns, given)
@@ -92,7 +109,8 @@ class Calls:
         return calls
 
     def _expression(self, text: str, columns: Columns, resolver: Resolver | None) -> None:
-        found = analyze_aggregate(text, columns.schema, resolver=resolver)
+        constant = self.pairs.constant if self.pairs else None
+        found = analyzed_over(text, columns.schema, resolver, constant)
         base = len(self.specs)
         for call in found.calls:
             self._call(call, columns)
@@ -103,11 +121,10 @@ class Calls:
             self.texts.append(f"CAST(({_shifted(found.outer, base)}) AS {found.type})")
 
     def _call(self, call: AggregateCall, columns: Columns) -> None:
-        given = [
-            columns.computed(*argument) for argument in zip(call.args, call.types, strict=True)
-        ]
+        computed = columns.computed if self.pairs is None else self.pairs.computed
+        given = [computed(*argument) for argument in zip(call.args, call.types, strict=True)]
         if call.where is not None:
-            given.append(columns.computed(call.where, _BOOLEAN))
+            given.append(computed(call.where, _BOOLEAN))
         self.specs.append(CallSpec.of(call))
         self.arguments.append(tuple(given))
         self.types.append(call.type)
