@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from auroral import Network
+from auroral import Network, Order, Ordered, Window
 from auroral.reference import Reference
 
 from .networks import Batch, way
@@ -29,7 +29,7 @@ def test_a_timeout_starts_when_the_first_tuple_reaches_the_box(name: str) -> Non
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("seed", "crashing"), [(1, False), (2, True), (3, True)])
-def test_spark_times_windows_out_as_the_reference_does(
+def test_spark_closes_windows_as_the_reference_does(
     make_engine: MakeEngine, seed: int, crashing: bool, tmp_path: Path
 ) -> None:
     net, names = Network("cases"), [f"case{n}" for n in range(len(CASES))]
@@ -41,6 +41,11 @@ def test_spark_times_windows_out_as_the_reference_does(
             latest = latest if at is None else at
             row = {"a": a} if at is None else {"a": a, "_at": at}
             batches.append((latest, Batch(f"{name}_{side}", (row,), False)))
+    tenths = net.stream("tenths", schema="t double", progress=Ordered("t"))
+    for name, size in [("tumbling", 0.1), ("sliding", 0.3)]:
+        window = Window(size=size, advance=0.1)
+        net.output(name, tenths.aggregate(Order("t"), window, c="collect_list(t)"))
+    batches.append((0, Batch("tenths", tuple({"t": n / 10} for n in range(40)), False)))
     batches.sort(key=lambda one: one[0])
     Run(make_engine, net, [batch for _, batch in batches], way(Random(seed), crashing=crashing)).go(
         tmp_path

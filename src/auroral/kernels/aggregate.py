@@ -122,8 +122,7 @@ class AggregateKernel:
     ) -> tuple[Emitted, list[pa.Table]]:
         """A step with windows over values or tuple numbers; also the late tuples."""
         observed = observe(self, tuples, windows, state, context)
-        grid = Grid(self.size, self.advance, self.on is None or self.align_first)
-        rules = Rules(grid, output.functions, self.inferred, self.history, self.timeout_us)
+        rules = Rules(self._grid(), output.functions, self.inferred, self.history, self.timeout_us)
         assigned = assign(rules, observed.arrived, observed.windows, observed.progress, context)
         kept, pending = self._closed(assigned, observed, output, context)
         waiting = observed.state.get("held", state.get("held", ())) if self.align_first else ()
@@ -154,6 +153,9 @@ class AggregateKernel:
         counts = {"late": late, "outside": taken.outside}
         emitted.late = {reason: count for reason, count in counts.items() if count}
         return emitted, taken.late
+
+    def _grid(self) -> Grid:
+        return Grid(self.size, self.advance, self.on is None or self.align_first)
 
     def _windows(self, functions: Accumulators) -> WindowTable:
         kind = pa.int64() if self.on is None else stored_type(self.kinds[self.on])
@@ -226,6 +228,6 @@ class AggregateKernel:
         """Windows that are open, that wait to be sent, or that late tuples may still ask for."""
         kept = (windows.closed == NEVER) | ~windows.sent
         if (self.timeout_us is not None or self.history is not None) and not ended(context):
-            until = windows.start + self.size + (self.history or 0)
+            until = observed.arrived.ends(self._grid(), windows) + (self.history or 0)
             kept |= ~observed.progress.reached(windows.group, until)
         return windows if kept.all() else windows.take(np.flatnonzero(kept))

@@ -194,6 +194,7 @@ def _aligned(
         _arrived(kernel, some, on[ready], by_columns(kernel, some)),
         group=of_rows[ready],
         base=origins.values[of_rows[ready]],
+        origins=origins.values,
         since=origins.since,
     )
     progress = Inferred(running, seq, context, ready)

@@ -51,8 +51,15 @@ class Arrived:
     """Numbers of their groups; None where progress does not ask for groups."""
     base: Values | int
     """Where windows are counted from."""
+    origins: Values | None = None
+    """Where the windows of each group are counted from, if each has its own."""
     since: Ids | None = None
     """The moment from which the windows of each group have been known, if not always."""
+
+    def ends(self, grid: Grid, windows: Windows) -> Values:
+        """Where windows end."""
+        own = self.base if self.origins is None else self.origins[windows.group]
+        return grid.ends(windows.start, own)
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,7 @@ class Pairs:
 
     row: Ids
     start: Values
+    end: Values
     fits: Mask
     """The window was not closed by progress, and the row not below its threshold."""
     over: Mask
@@ -69,7 +77,8 @@ class Pairs:
     def take(self, chosen: Mask) -> Pairs:
         if chosen.all():
             return self
-        return Pairs(self.row[chosen], self.start[chosen], self.fits[chosen], self.over[chosen])
+        start, end = self.start[chosen], self.end[chosen]
+        return Pairs(self.row[chosen], start, end, self.fits[chosen], self.over[chosen])
 
 
 @dataclass(frozen=True)
@@ -100,7 +109,7 @@ def assign(
     pairs = _worth_keeping(rules, every, before, known)
     older = len(windows)
     windows, slot = _enlisted(rules, arrived, replace(windows, start=start), pairs)
-    closing = progress.reaching(windows.group, windows.start + rules.grid.size)
+    closing = progress.reaching(windows.group, arrived.ends(rules.grid, windows))
     counts, revises = pairs.fits, np.zeros(len(slot), bool)
     moments = arrived.seq[pairs.row]
     if rules.timeout_us is not None:
@@ -120,20 +129,20 @@ def _pairs(
 ) -> Pairs:
     rows, start = rules.grid.pairs(on, base)
     before, known = mark
-    ends = start + rules.grid.size
     if rows is None:
-        rows = np.arange(len(on))
+        rows, ends = np.arange(len(on)), rules.grid.ends(start, base)
         over = np.asarray(known & (before >= ends), bool)
-        return Pairs(rows, start, ~over & ~tardy, over)
+        return Pairs(rows, start, ends, ~over & ~tardy, over)
+    ends = rules.grid.ends(start, base if isinstance(base, int) else base[rows])
     over = np.asarray(known[rows] & (before[rows] >= ends), bool)
-    return Pairs(rows, start, ~over & ~tardy[rows], over)
+    return Pairs(rows, start, ends, ~over & ~tardy[rows], over)
 
 
 def _worth_keeping(rules: Rules, pairs: Pairs, before: Values, known: Mask) -> Pairs:
     """Pairs whose window is open, or remembered."""
     if rules.history is None:
         return pairs.take(pairs.fits)
-    forgotten = pairs.start + rules.grid.size + rules.history
+    forgotten = pairs.end + rules.history
     remembered = ~known[pairs.row] | np.asarray(before[pairs.row] < forgotten, bool)
     return pairs.take(pairs.fits | remembered)
 

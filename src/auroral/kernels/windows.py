@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from auroral.kernels.grouping import Ids
 from auroral.kernels.kernel import NEVER
 from auroral.kernels.ordering import whole
 from auroral.kernels.units import Mask, numbers, stored
+from auroral.progress.advances import FARTHEST, advances_in
 from auroral.progress.lowwater import Values
 
 REACHED = "_reached"
@@ -21,7 +23,7 @@ REACHED = "_reached"
 
 @dataclass(frozen=True)
 class Grid:
-    """Windows [start, start + size) whose starts are `advance` apart."""
+    """Windows whose starts are `advance` apart, each `size` long."""
 
     size: Any
     advance: Any
@@ -45,21 +47,37 @@ class Grid:
         inside = np.asarray(inside, bool).ravel()
         return rows[inside], (starts + _column(base)).ravel()[inside]
 
+    def ends(self, starts: Values, base: Values | int = 0) -> Values:
+        """Where windows end: in floating point where the window begins that lies a size further."""
+        if starts.dtype != np.float64 or self._advances is None:
+            plain: Values = starts + self.size
+            return plain
+        base = base if self.bounded else 0
+        number = np.rint((starts - base) / self.advance)
+        ends: Values = (number + self._advances) * self.advance + base
+        return ends
+
+    @cached_property
+    def _advances(self) -> int | None:
+        return advances_in(self.size, self.advance)
+
     def _approximate(self, values: Values, base: Values | int) -> tuple[Ids, Values]:
-        """Floating point: look at one window more on each side, keep what really holds it."""
-        offset = values - base if self.bounded else values
+        """Floating point: look at windows around, keep what really holds it."""
+        base = base if self.bounded else 0
         with np.errstate(over="ignore", invalid="ignore"):
-            highest = np.floor(offset / self.advance) + 1
-            tries = int(min(np.ceil(self.size / self.advance) + 4, 2**31))
+            near = np.floor((values - base) / self.advance)
+            told = (np.abs(near) < FARTHEST) & (np.abs(values / self.advance) < FARTHEST)
+            highest = near + 2
+            for _ in range(4):
+                highest -= highest * self.advance + base > values
+            tries = self._advances or int(min(np.ceil(self.size / self.advance) + 5, 2**31))
             number = highest[:, None] - np.arange(tries, dtype=np.float64)
-            starts = number * self.advance + 0.0
-            if self.bounded:
-                starts = _column(base) + starts
-            inside = (starts <= values[:, None]) & (values[:, None] < starts + self.size)
+            starts = number * self.advance + _column(base) + 0.0
+            inside = np.repeat(told[:, None], tries, axis=1)
+            if self._advances is None:
+                inside &= values[:, None] < starts + self.size
         if self.bounded:
             inside &= number >= 0
-        # Beyond 2**53 neighbouring numbers are the same.
-        inside[:, 1:] &= number[:, 1:] != number[:, :-1]
         rows = np.repeat(np.arange(len(values)), tries)
         return rows[inside.ravel()], starts.ravel()[inside.ravel()]
 

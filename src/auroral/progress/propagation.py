@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from auroral.progress.advances import FARTHEST, advances_in
 from auroral.progress.lowwater import GroupedLowWater, JointLowWater, LowWater, Mark, minimum
 
 ArcProgress = Mapping[str, Mark]
@@ -163,11 +164,17 @@ def _first_open(marks: Any, size: Any, advance: Any, history: Any) -> Any:
     if not isinstance(size, float):
         return advance * (np.floor_divide(_less(marks, size + history), advance) + 1)
     marks = np.asarray(marks, np.float64)
+    lowered = marks - (size + history)
+    advances = advances_in(size, advance)
     # Rounded arithmetic: look for it around where it should be, as windows themselves do.
-    k = np.floor((marks - (size + history)) / advance) - 1
-    for _ in range(4):
-        k = np.where(k * advance + size + history > marks, k, k + 1)
-    return k * advance
+    with np.errstate(over="ignore", invalid="ignore"):
+        k = np.floor(lowered / advance)
+        told = np.abs(k) < FARTHEST
+        k -= 2
+        for _ in range(5):
+            ends = k * advance + size if advances is None else (k + advances) * advance
+            k = np.where(ends + history > marks, k, k + 1)
+    return np.where(told, k * advance, lowered)
 
 
 def _within(fields: Iterable[str], by: Iterable[str]) -> bool:

@@ -1,0 +1,117 @@
+"""Windows over doubles: every value is in exactly as many windows as a size has advances."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from auroral import Network, Order, Ordered, Window
+from auroral.kernels.windows import Grid as KernelGrid
+from auroral.progress.advances import FARTHEST, advances_in
+from auroral.progress.lowwater import LowWater
+from auroral.progress.propagation import windowed
+from auroral.reference.grid import Grid
+from auroral.testing import run
+
+ADVANCES = st.sampled_from([0.1, 0.3, 1 / 3, 1e-3, 1e15, 7.0, 0.7, 1e-300])
+TENTHS = [n / 10 for n in range(40)]
+
+
+def distances(advance: float) -> st.SearchStrategy[float]:
+    """Values near the edges of windows, far away, and anything else."""
+    numbers = st.integers(-100, 100) | st.integers(-(2**54), 2**54)
+    edges = st.tuples(numbers, st.sampled_from([-1, 0, 1])).map(
+        lambda at: (
+            float(np.nextafter(at[0] * advance, at[1] * np.inf)) if at[1] else at[0] * advance
+        )
+    )
+    anything = st.floats(allow_nan=False, allow_infinity=False)
+    small = st.sampled_from([5e-324, -5e-324, 0.0, -0.0, 2e-308])
+    return (edges | anything | small).filter(np.isfinite)
+
+
+def both(grid: Grid, value: float, *, bounded: bool = False) -> list[float]:
+    """The starts of the windows of a value, the same on both sides."""
+    kernel = KernelGrid(grid.size, grid.advance, bounded)
+    base = np.array([grid.origin]) if bounded else 0
+    rows, starts = kernel.pairs(np.array([value]), base)
+    numbers = grid.holding(value)
+    found = sorted(starts.tolist())
+    assert rows is not None
+    assert found == [grid.start(k) for k in numbers]
+    ends = kernel.ends(starts, base if not bounded else np.repeat(base, len(starts)))
+    assert sorted(ends.tolist()) == [grid.end(k) for k in numbers]
+    return found
+
+
+@given(st.data(), ADVANCES, st.sampled_from([1, 2, 3, 10]))
+def test_a_value_is_in_as_many_windows_as_its_size_has_advances(
+    data: st.DataObject, advance: float, many: int
+) -> None:
+    size = float(f"{many * advance:.15g}")
+    grid = Grid(size, advance)
+    value = data.draw(distances(advance))
+    told = advances_in(size, advance) == many and abs(value / advance) < FARTHEST - many - 2
+    starts = both(grid, value)
+    if told:
+        assert len(starts) == many
+        assert all(grid.start(k) <= value < grid.start(k + many) for k in grid.holding(value))
+    if abs(value / advance) > FARTHEST:
+        assert starts == []
+
+
+@given(st.data(), ADVANCES, st.sampled_from([0.5, 1.7, 2.5]))
+def test_other_sizes_end_at_their_start_and_size(
+    data: st.DataObject, advance: float, many: float
+) -> None:
+    grid = Grid(advance * many, advance)
+    value = data.draw(distances(advance))
+    assert all(start <= value < start + grid.size for start in both(grid, value))
+
+
+@given(st.data(), ADVANCES, st.sampled_from([1, 3]))
+def test_windows_that_begin_at_a_first_tuple_have_no_gaps(
+    data: st.DataObject, advance: float, many: int
+) -> None:
+    origin = data.draw(st.integers(-1000, 1000)) * advance * 1.1
+    grid = Grid(float(f"{many * advance:.15g}"), advance, origin, 0)
+    value = origin + data.draw(st.integers(many, 10_000)) * advance
+    starts = both(grid, value, bounded=True)
+    assert len(starts) == many or advances_in(grid.size, advance) is None
+
+
+@given(st.data(), ADVANCES, st.sampled_from([1, 2, 2.5]), st.sampled_from([0.0, 0.1, 5.0]))
+@example(None, 0.1, 1, 0.0)
+def test_an_aggregate_promises_the_same_on_both_sides(
+    data: st.DataObject | None, advance: float, many: float, history: float
+) -> None:
+    mark = 0.6 if data is None else data.draw(distances(advance))
+    size = float(f"{many * advance:.15g}")
+    promised = windowed({"t": LowWater.of([(0, mark)])}, "t", (), size, advance, history)["t"]
+    expected = Grid(size, advance).first_open(mark, history)
+    assert isinstance(promised, LowWater)
+    assert promised.latest == expected
+    if abs(mark / advance) < 1e6 and history <= 1e6 * advance:
+        assert all(
+            Grid(size, advance).start(k) >= expected for k in Grid(size, advance).holding(mark)
+        )
+
+
+@pytest.mark.parametrize("query", [False, True])
+@pytest.mark.parametrize(("size", "slide", "times"), [(0.1, 0.1, 1), (0.3, 0.1, 3), (0.2, 0.1, 2)])
+def test_tenths_are_counted_as_often_as_there_are_windows(
+    query: bool, size: float, slide: float, times: int
+) -> None:
+    net = Network("tenths")
+    s = net.stream("s", schema="t double", progress=Ordered("t"))
+    if query:
+        net.query("o", f"SELECT t, collect_list(t) AS c FROM s [RANGE {size}, SLIDE {slide}, WA t]")
+    else:
+        window = Window(size=size, advance=slide)
+        net.output("o", s.aggregate(Order("t"), window, c="collect_list(t)"))
+    out = run(net, {"s": [(t,) for t in TENTHS]})
+    counted = sorted(t for row in out["o"] for t in row["c"])
+    assert counted == sorted(TENTHS * times)
+    assert out.reference.late == {}
