@@ -82,7 +82,7 @@ class _Builder:
     # ── boxes that remember ──
 
     def _aggregate(self, name: str) -> Arc:
-        rng, arc = self._rng, self._arc()
+        rng, arc = self._rng, self._arc(final=True)
         schema, by = arc.schema, self._by(arc)
         window: dict[str, Any]
         late: dict[str, Any] = {}
@@ -113,13 +113,13 @@ class _Builder:
 
     def _join(self, name: str) -> Arc:
         self._joins += 1
-        rng, left = self._rng, self._arc()
+        rng, left = self._rng, self._arc(final=True)
         if rng.random() < 0.15:
             table = self._table()
             sides = [left, table] if rng.random() < 0.5 else [table, left]
             on = self._matching(*(side.schema for side in sides))
             return sides[0].join(sides[1], on, name=name)
-        right = self._arc()
+        right = self._arc(final=True)
         on = self._matching(left.schema, right.schema)
         alike = self._alike(left, right)
         if rng.random() < 0.2 or not alike:
@@ -169,7 +169,7 @@ class _Builder:
         return ends if rng.random() < 0.5 else ends[::-1]
 
     def _resample(self, name: str) -> Arc:
-        rng, left, right = self._rng, self._arc(), self._arc()
+        rng, left, right = self._rng, self._arc(final=True), self._arc(final=True)
         alike = self._alike(left, right)
         if not alike:
             return self._dedup(name)
@@ -195,7 +195,7 @@ class _Builder:
         return made
 
     def _dedup(self, name: str) -> Arc:
-        rng, arc = self._rng, self._arc(ordered=True)
+        rng, arc = self._rng, self._arc(ordered=True, final=True)
         keys = [f.name for f in arc.schema if f.type.name in _GROUPING] or [arc.schema.names[0]]
         order = self._order(arc, self._by(arc) if rng.random() < 0.4 else ())
         chosen = rng.sample(keys, min(len(keys), rng.choice([1, 1, 2])))
@@ -270,12 +270,18 @@ class _Builder:
 
     # ── parameters ──
 
-    def _arc(self, *, ordered: bool = False) -> Arc:
-        """An arc to read; rather a new one, now and then one of late tuples."""
+    def _arc(self, *, ordered: bool = False, final: bool = False) -> Arc:
+        """An arc to read; rather a new one, now and then one of late tuples.
+
+        `final`: one that carries no corrections.
+        """
         rng = self._rng
         pool = self._late if self._late and rng.random() < 0.08 else self._arcs
         pool = pool[-3:] if rng.random() < 0.6 else pool
         fit = [a for a in pool if not ordered or self._orderable(a.schema)]
+        if final:
+            arcs, _ = type_arcs(self._net, self._net.boxes)
+            fit = [a for a in fit if arcs[a.name].revised_by is None]
         return rng.choice(fit or self._streams)
 
     def _order(self, arc: Arc, by: tuple[str, ...]) -> Order:

@@ -104,6 +104,10 @@ class Aggregate(OneInput):
         return self.window.timeout is not None
 
     @property
+    def revises(self) -> bool:
+        return self.late is not None
+
+    @property
     def opens(self) -> str | None:
         """The predicate that opens windows, if they open by one."""
         advance = self.window.advance

@@ -28,6 +28,10 @@ class BSort(OneInput):
     box: Literal["bsort"] = "bsort"
     order: Order
 
+    @property
+    def passes_revisions(self) -> bool:
+        return True
+
     def ports(self, inputs: Sequence[Schema], _scope: Scope) -> dict[str, Schema]:
         self.order.type_in(inputs[0], tuple_number=True)
         return {"": inputs[0]} | ({} if self.order.attribute is None else {"late": inputs[0]})

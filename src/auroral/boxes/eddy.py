@@ -24,6 +24,10 @@ class Eddy(ManyInputs):
 
     box: Literal["eddy"] = "eddy"
 
+    @property
+    def passes_revisions(self) -> bool:
+        return True
+
     def ports(self, _inputs: Sequence[Schema], _scope: Scope) -> dict[str, Schema]:
         return {"": Schema(())}
 

@@ -29,6 +29,10 @@ class Number(OneInput):
     box: Literal["number"] = "number"
     as_: Annotated[StrictStr, Alias(alias="as")]
 
+    @property
+    def passes_revisions(self) -> bool:
+        return True
+
     def ports(self, inputs: Sequence[Schema], _scope: Scope) -> dict[str, Schema]:
         (schema,) = inputs
         if self.as_ in schema:

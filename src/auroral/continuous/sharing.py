@@ -24,7 +24,7 @@ from auroral.continuous.reading import NotShared, Reader, constants_table, famil
 from auroral.continuous.template import Template
 from auroral.errors import NetworkError
 from auroral.network.box import Scope
-from auroral.network.check import TypedArc
+from auroral.network.check import TypedArc, not_revisable
 from auroral.network.endpoints import late_readers
 from auroral.network.function import signature_of
 from auroral.network.network import Network
@@ -35,6 +35,7 @@ from auroral.progress.lowwater import LowWater
 from auroral.progress.propagation import relied_on
 from auroral.sql.lexer import tokens
 from auroral.sql.queries import read_query
+from auroral.sql.query_from import arc_name
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class QueryReader:
         self._network = network
         self._schemas = {name: arc.schema for name, arc in arcs.items()}
         self._progress = progressing(network, arcs, order)
+        self._revised = {name: arc.revised_by for name, arc in arcs.items() if arc.revised_by}
         self._functions = python_functions(network)
         self._scope = scope
         self._reader = Reader(
@@ -79,6 +81,8 @@ class QueryReader:
                 raise NotShared("its late tuples are read")
             found = self._family(query) if isinstance(query, Family) else self._one(query)
             results_schema(query, found)
+            if isinstance(found.read, ReadAggregate) or found.read.join is not None:
+                self._require_final(query)
             return found
         except NetworkError as error:
             raise self._network.locate(error, "queries", name) from None
@@ -105,7 +109,7 @@ class QueryReader:
     def compiled(self, name: str, query: Query) -> Compiled:
         """The boxes of a query that no eddy takes."""
         try:
-            return compile_query(
+            compiled = compile_query(
                 name,
                 query.sql,
                 self._schemas,
@@ -113,6 +117,9 @@ class QueryReader:
                 scope=self._scope,
                 streams=self._network.streams,
             )
+            if not all(box.passes_revisions for box in compiled.boxes.values()):
+                self._require_final(query)
+            return compiled
         except NetworkError as error:
             raise self._network.locate(error, "queries", name) from None
 
@@ -172,6 +179,13 @@ class QueryReader:
                 f"{own[0]} is a function in Python, and this is no query that can call one",
                 hint="they stand in WHERE and SELECT of queries that select or join and share work",
             )
+
+    def _require_final(self, query: Query) -> None:
+        """Refuse arcs that carry corrections, where a query remembers what it has read."""
+        for source in read_query(query.sql).sources:
+            for arc in map(arc_name, source.arcs):
+                if arc in self._revised:
+                    raise not_revisable("the query", arc, self._revised[arc])
 
     def _called(self, sql: str) -> list[str]:
         """The Python functions that a query calls."""

@@ -56,6 +56,16 @@ class Box(Declaration):
         """Whether the clock can make it emit, or forget."""
         return False
 
+    @property
+    def revises(self) -> bool:
+        """Whether it emits corrections of what it has emitted before."""
+        return False
+
+    @property
+    def passes_revisions(self) -> bool:
+        """Whether corrections may reach it: it passes them on as it passes other tuples."""
+        return not self.stateful
+
     def sources(self) -> tuple[str, ...]:
         """The arcs (or tables) it reads, in order."""
         raise NotImplementedError

@@ -40,6 +40,8 @@ class TypedArc:
     schema: Schema
     producer: str
     port: str = ""
+    revised_by: str | None = None
+    """The box whose corrections of earlier results the arc carries, if it carries any."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,40 @@ def _typed(
         ports = box.ports(inputs, scope)
     except NetworkError as error:
         raise network.locate(error, "boxes", name) from None
+    revised_by = _revised_by(network, name, arcs)
     named = {port: f"{name}.{port}" if port else name for port in ports}
-    return {arc: TypedArc(arc, ports[port], name, port) for port, arc in named.items()}
+    return {
+        arc: TypedArc(
+            arc, ports[port], name, port, name if box.revises and not port else revised_by
+        )
+        for port, arc in named.items()
+    }
+
+
+def _revised_by(network: Network, name: str, arcs: Mapping[str, TypedArc]) -> str | None:
+    """The box whose corrections a box gets and passes on; an error if it would count them twice."""
+    box = network.boxes[name]
+    for arc in box.sources():
+        revised_by = arcs[arc].revised_by if arc in arcs else None
+        if revised_by is not None:
+            # Beside a table a join remembers nothing.
+            if not box.passes_revisions and not any(s in network.tables for s in box.sources()):
+                raise not_revisable(f"{box.kind} {name}", arc, revised_by).at(
+                    network.place("boxes", name)
+                )
+            return revised_by
+    return None
+
+
+def not_revisable(reader: str, arc: str, revised_by: str) -> NetworkError:
+    """What is said of a reader that would count a corrected result beside the one it corrects."""
+    return NetworkError(
+        "REVISIONS_NOT_SUPPORTED",
+        f"{reader} reads {arc}, which carries corrections that {revised_by} makes (late: revise);"
+        " it would count a corrected window beside the one it replaces",
+        hint=f"read {arc} by outputs, filters, maps, unions or sorts, or drop late: revise"
+        f" from {revised_by}",
+    )
 
 
 def _input_schema(
