@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -33,6 +34,11 @@ PREDICATES = {
     ],
     NARROW: ["n > 0", "n % 3 = 1", "w IS NOT NULL", "w < 'b'"],
 }
+CALLING = {
+    WIDE: ["picky(x) > 0", "k > 1 AND NOT picky(x + k) = picky(coalesce(x, 1))", "odd(picky(x))"],
+    NARROW: ["odd(n)", "odd(n) OR w LIKE 'a%'"],
+}
+"""Predicates that call Python functions, which fail for some tuples."""
 SAME: dict[str, list[dict[str, str]]] = {
     WIDE: [
         {"x": "x * 2 + k"},
@@ -43,6 +49,10 @@ SAME: dict[str, list[dict[str, str]]] = {
         {"x": "CAST(v AS bigint)"},
     ],
     NARROW: [{"n": "n - 1"}, {"w": "concat(w, w)"}],
+}
+SAME_CALLING = {
+    WIDE: [{"x": "picky(x) + 1", "k": "CASE WHEN odd(x) THEN k ELSE -1 END"}],
+    NARROW: [{"n": "picky(n)"}],
 }
 """Computed fields that keep the schema."""
 NARROWING = [
@@ -118,7 +128,9 @@ def way(rng: Random, *, crashing: bool) -> Way:
 
 def network(rng: Random, most_boxes: int = 8) -> Network:
     """Up to eight boxes over one to three streams; up to three outputs, of streams too."""
-    net = Network("random")
+    net = Network("random", directory=Path(__file__).parent)
+    for name, returns in (("picky", "bigint"), ("odd", "boolean")):
+        net.function(name, f"plain_functions:{name}", returns=returns)
     arcs: dict[str, list[Arc]] = {WIDE: [], NARROW: []}
     for name in "abc"[: rng.randint(1, 3)]:
         arcs[WIDE].append(net.stream(name, schema=WIDE, progress=rng.choice(PROGRESS)))
@@ -137,7 +149,9 @@ def network(rng: Random, most_boxes: int = 8) -> Network:
 def _add(
     rng: Random, net: Network, name: str, kind: str, schema: str, arcs: dict[str, list[Arc]]
 ) -> None:
-    arc, predicates = rng.choice(arcs[schema]), PREDICATES[schema]
+    arc, calling = rng.choice(arcs[schema]), rng.random() < 0.3
+    predicates = [*PREDICATES[schema], *(CALLING[schema] if calling else [])]
+    predicates = CALLING[schema] if calling and kind == "where" else predicates
     if kind == "where":
         kept = arc.filter(rng.choice(predicates), name=name)
         arcs[schema] += [kept.rest, kept]
@@ -146,7 +160,8 @@ def _add(
         split = arc.filter(routes=routes, name=name)
         arcs[schema] += [split.port(port) for port in ("p", "q", "rest")]
     elif kind == "map":
-        arcs[schema].append(arc.map(keep="*", name=name, **rng.choice(SAME[schema])))
+        same = SAME_CALLING[schema] if calling else SAME[schema]
+        arcs[schema].append(arc.map(keep="*", name=name, **rng.choice(same)))
     elif kind == "narrow":
         wide = rng.choice(arcs[WIDE])
         arcs[NARROW].append(wide.map(name=name, **rng.choice(NARROWING)))

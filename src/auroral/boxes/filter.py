@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import StrictStr
 
-from auroral.boxes.predicate import predicate
+from auroral.boxes.predicate import require_boolean, with_calls
 from auroral.errors import NetworkError
 from auroral.network.box import OneInput, Scope, register
 from auroral.network.types import Schema
 from auroral.progress.propagation import ArcProgress, passed
+from auroral.sql.function_calls import Calls
 
 REST = "rest"
 
@@ -58,13 +59,20 @@ class Filter(OneInput):
         return {"": self.where} if self.where is not None else dict(self.routes or {})
 
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
-        for port, text in self.predicates.items():
-            predicate(text, inputs[0], scope, f"routes.{port}" if port else "where")
+        found = self.calls(inputs[0], scope).expressions
+        for (key, text), one in zip(self._keys().items(), found, strict=True):
+            require_boolean(one, text, key)
         return dict.fromkeys((*self.predicates, REST), inputs[0])
 
     def reads(self, inputs: Sequence[Schema], scope: Scope) -> tuple[frozenset[str], ...]:
-        found = [predicate(p, inputs[0], scope, "where") for p in self.predicates.values()]
-        return (frozenset(name for expression in found for name in expression.fields),)
+        return (self.calls(inputs[0], scope).reads(inputs[0]),)
+
+    def calls(self, schema: Schema, scope: Scope) -> Calls:
+        """Its predicates, in order, and the Python functions that they call."""
+        return with_calls(self._keys(), schema, scope)
+
+    def _keys(self) -> dict[str, str]:
+        return {f"routes.{port}" if port else "where": p for port, p in self.predicates.items()}
 
     def progress(self, inputs: Sequence[ArcProgress], _schemas: Sequence[Schema]) -> ArcProgress:
         return passed(inputs[0])

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import StrictStr
 
-from auroral.boxes.predicate import expression
+from auroral.boxes.predicate import with_calls
 from auroral.errors import NetworkError
 from auroral.network.box import OneInput, Scope, at_key, register
 from auroral.network.function import Computed, Function
@@ -15,6 +15,7 @@ from auroral.network.types import Field, Schema
 from auroral.progress.monotone import Derived, derived
 from auroral.progress.monotone import Field as Copied
 from auroral.progress.propagation import ArcProgress
+from auroral.sql.function_calls import Calls
 from auroral.sql.monotone import order_kept
 
 
@@ -63,20 +64,27 @@ class Map(OneInput):
                     _arguments(computed, schema, scope)
                     type = computed.type(scope.directory, imports=scope.imports)
                     fields[name] = Field(name, type)
-            else:
-                found = expression(computed, schema, scope, f"compute.{name}")
-                fields[name] = Field(name, found.type)
+        for name, found in zip(self.texts, self.calls(schema, scope).expressions, strict=True):
+            fields[name] = Field(name, found.type)
         return {"": Schema(tuple(fields[name] for name in self.layout(schema)))}
 
     def reads(self, inputs: Sequence[Schema], scope: Scope) -> tuple[frozenset[str], ...]:
         (schema,) = inputs
         names = set(self.kept(schema))
-        for name, computed in self.compute.items():
+        for computed in self.compute.values():
             if isinstance(computed, Function):
                 names.update(_arguments(computed, schema, scope))
-            else:
-                names.update(expression(computed, schema, scope, f"compute.{name}").fields)
-        return (frozenset(names),)
+        return (frozenset(names) | self.calls(schema, scope).reads(schema),)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The fields that are computed by expressions."""
+        return {name: how for name, how in self.compute.items() if isinstance(how, str)}
+
+    def calls(self, schema: Schema, scope: Scope) -> Calls:
+        """Its expressions, in order, and the Python functions that they call by name."""
+        keys = {f"compute.{name}": text for name, text in self.texts.items()}
+        return with_calls(keys, schema, scope)
 
     def progress(self, inputs: Sequence[ArcProgress], schemas: Sequence[Schema]) -> ArcProgress:
         return derived(inputs[0], self.order_kept(schemas[0]))

@@ -29,6 +29,8 @@ class Scope:
     """Where modules of Python functions are looked up, besides the module path."""
     imports: bool = False
     """Whether those modules may be imported, which runs their code."""
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    """The Python functions that expressions may call, by their names in lower case."""
 
 
 LATE_PORTS = frozenset(("late", "left_late", "right_late"))

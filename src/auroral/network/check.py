@@ -115,7 +115,9 @@ def type_arcs(
 def what_boxes_see(network: Network, resolver: Resolver | None) -> Scope:
     """What the boxes of a network may look up."""
     tables = {name: table.schema_ for name, table in network.tables.items()}
-    return Scope(resolver or fallback_resolver, tables, network.directory, network.imports)
+    functions = {name.lower(): declared for name, declared in network.functions.items()}
+    resolver = resolver or fallback_resolver
+    return Scope(resolver, tables, network.directory, network.imports, functions)
 
 
 def _typed(

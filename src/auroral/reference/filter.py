@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from auroral.boxes.filter import REST, Filter
+from auroral.network.box import Scope
 from auroral.network.types import Schema
+from auroral.reference.calls import Evaluators
 from auroral.reference.operator import Row
-from auroral.sql.expression import evaluator
 
 
 class ReferenceFilter:
@@ -20,11 +20,14 @@ class ReferenceFilter:
     ([('', {'pos': 30})], [('rest', {'pos': None})])
     """
 
-    def __init__(self, box: Filter, inputs: Sequence[Schema], _directory: Path | None = None):
-        self._routes = {port: evaluator(p, inputs[0]) for port, p in box.predicates.items()}
+    def __init__(self, box: Filter, inputs: Sequence[Schema], scope: Scope | None = None):
+        scope = scope or Scope(imports=True)
+        self._ports = list(box.predicates)
+        self._evaluators = Evaluators(box.calls(inputs[0], scope), scope)
 
     def push(self, _port: int, row: Row) -> list[tuple[str, Row]]:
-        for port, holds in self._routes.items():
-            if holds(row) is True:
+        called = self._evaluators.called(row)
+        for port, holds in zip(self._ports, self._evaluators.expressions, strict=True):
+            if holds(called) is True:
                 return [(port, row)]
         return [(REST, row)]

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from auroral.boxes.map import Map
+from auroral.network.box import Scope
 from auroral.network.function import Function
 from auroral.network.types import Schema
-from auroral.reference.calling import called
+from auroral.reference.calls import Evaluators, caller
 from auroral.reference.operator import Row
-from auroral.sql.expression import evaluator
 
 
 class ReferenceMap:
@@ -24,32 +21,31 @@ class ReferenceMap:
     [('', {'pos': 7, 'twice': 14})]
     """
 
-    def __init__(self, box: Map, inputs: Sequence[Schema], directory: Path | None = None):
+    def __init__(self, box: Map, inputs: Sequence[Schema], scope: Scope | None = None):
         (schema,) = inputs
+        scope = scope or Scope(imports=True)
         self._layout = box.layout(schema)
         self._kept = box.kept(schema)
-        self._expressions: dict[str, Callable[[Row], Any]] = {}
-        self._functions: dict[str, Callable[[Row], Any]] = {}
-        for name, how in box.compute.items():
-            if isinstance(how, Function):
-                self._functions[name] = _caller(how, schema, directory)
-            else:
-                self._expressions[name] = evaluator(how, schema)
+        self._names = list(box.texts)
+        self._evaluators = Evaluators(box.calls(schema, scope), scope)
+        self._functions = {
+            name: _caller(how, schema, scope)
+            for name, how in box.compute.items()
+            if isinstance(how, Function)
+        }
 
     def push(self, _port: int, row: Row) -> list[tuple[str, Row]]:
         made = {name: row[name] for name in self._kept}
-        made |= {name: run(row) for name, run in self._expressions.items()}
+        called = self._evaluators.called(row)
+        values = [run(called) for run in self._evaluators.expressions]
+        made |= dict(zip(self._names, values, strict=True))
         made |= {name: run(row) for name, run in self._functions.items()}
         return [("", {name: made[name] for name in self._layout})]
 
 
-def _caller(how: Function, schema: Schema, directory: Path | None) -> Callable[[Row], Any]:
-    """The Python function as a function of one tuple; it sees Arrow arrays of one value each."""
-    function, returns = how.load(directory), how.type(directory)
-    types = {n: schema.field(n).type.arrow() for n in how.arguments(schema, directory)}
-
-    def call(row: Row) -> Any:
-        arguments = [pa.array([row[name]], type) for name, type in types.items()]
-        return called(function, returns, arguments)
-
-    return call
+def _caller(how: Function, schema: Schema, scope: Scope) -> Callable[[Row], Any]:
+    """A Python function that takes fields, as a function of one tuple."""
+    names = how.arguments(schema, scope.directory)
+    types = [schema.field(name).type for name in names]
+    call = caller(how, how.type(scope.directory), types, scope.directory)
+    return lambda row: call([row[name] for name in names])

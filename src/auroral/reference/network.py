@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +25,8 @@ from auroral.continuous.compiler import Compiled
 from auroral.continuous.expansion import expanded
 from auroral.continuous.sharing import QueryReader
 from auroral.errors import UsageError, closest, known
-from auroral.network.box import Box, not_executable
+from auroral.network.box import Box, Scope, not_executable
+from auroral.network.check import what_boxes_see
 from auroral.network.network import Network
 from auroral.network.queries import Query
 from auroral.network.types import Field, Schema, Type
@@ -249,7 +249,8 @@ class Reference:
             return reference_join(box, schemas, tables=self._tables)
         if isinstance(box, SelectJoin):
             return ReferenceSelectJoin(box, schemas, self.errors, name.partition("#")[0])
-        return _operator(self.network.place("boxes", name), box, schemas, self.network.directory)
+        scope = what_boxes_see(self.network, _only_spark)
+        return _operator(self.network.place("boxes", name), box, schemas, scope)
 
     def _schemas(self, box: str) -> list[Schema]:
         tables, arcs = self.network.tables, self.checked.arcs
@@ -266,11 +267,12 @@ class Reference:
             )
 
 
-def _operator(place: str, box: Box, inputs: list[Schema], directory: Path | None) -> Operator:
+def _operator(place: str, box: Box, inputs: list[Schema], scope: Scope) -> Operator:
+    directory = scope.directory
     if isinstance(box, Filter):
-        return TupleByTuple(ReferenceFilter(box, inputs, directory))
+        return TupleByTuple(ReferenceFilter(box, inputs, scope))
     if isinstance(box, Map):
-        return TupleByTuple(ReferenceMap(box, inputs, directory))
+        return TupleByTuple(ReferenceMap(box, inputs, scope))
     if isinstance(box, Union):
         return TupleByTuple(ReferenceUnion(box, inputs, directory))
     if isinstance(box, Number):

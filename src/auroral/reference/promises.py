@@ -30,7 +30,8 @@ from auroral.reference.join import band_of as join_band
 from auroral.reference.marks import Group, GroupMarks, Joint, Promise, Promises, least
 from auroral.reference.query import SelectJoin
 from auroral.reference.resample import band_of as resample_band
-from auroral.sql.expression import analyze
+from auroral.sql.parser import parse
+from auroral.sql.syntax import Name
 
 _NEVER: Group = (object(),)
 """A group that no tuple has."""
@@ -171,9 +172,10 @@ def _made(box: Map, schema: Schema) -> dict[str, Chain | Extreme]:
     }
     for name, how in box.compute.items():
         found = order_kept(how, schema) if isinstance(how, str) else None
-        copied = analyze(how, schema).column if isinstance(how, str) else None
-        if copied is not None:
-            found = Chain(copied, schema.field(copied).type)
+        tree = parse(how) if isinstance(how, str) else None
+        if isinstance(tree, Name):
+            copied = schema.field(tree.name)
+            found = Chain(copied.name, copied.type)
         if found is not None:
             made[name] = found
     return made

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from auroral.boxes import Map
+from auroral.boxes import Filter, Map
 from auroral.network.check import CheckedNetwork
-from auroral.network.function import Function
+from auroral.sql.function_calls import called_of
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,12 @@ def _private(
 def _calls(checked: CheckedNetwork, name: str) -> bool:
     """Whether a box calls Python functions, whose failures must be told once."""
     box = checked.network.boxes[name]
-    return isinstance(box, Map) and any(isinstance(how, Function) for how in box.compute.values())
+    functions = {declared.lower() for declared in checked.network.functions}
+    if isinstance(box, Map) and box.functions():
+        return True
+    texts = box.texts if isinstance(box, Map) else {}
+    texts = box.predicates if isinstance(box, Filter) else texts
+    return any(called_of(text, functions) for text in texts.values())
 
 
 def _connected(checked: CheckedNetwork, boxes: Sequence[str]) -> list[list[str]]:

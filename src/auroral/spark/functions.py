@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,17 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.functions import arrow_udf
 
+from auroral.boxes import Filter, Map
 from auroral.kernels.calling import called
 from auroral.kernels.shelter import sheltering
+from auroral.network.check import what_boxes_see
 from auroral.network.function import Function, load_named
 from auroral.network.network import Network
-from auroral.network.types import Field, Schema, Type
+from auroral.network.types import Field, Type
+from auroral.spark.analysis import spark_resolver
 from auroral.spark.frame import Condition, Frame, Lane
 from auroral.spark.sheltering import is_asked
+from auroral.sql.function_calls import called_of
 
 _STRING = Type("string")
 _BOOLEAN = Type("boolean")
@@ -41,16 +45,58 @@ def call(
 
     The function sees the lane's rows only; where it raises on a batch it is tried row by row.
     """
-    fields = tuple(Field(name, frame.type_of(column)) for name, column in lane.columns.items())
-    arguments = how.arguments(Schema(fields), network.directory, imports=network.imports)
+    schema = frame.schema(lane)
+    arguments = how.arguments(schema, network.directory, imports=network.imports)
+    columns = [lane.columns[name] for name in arguments]
+    return _called(how, columns, lane, frame, returns, network)
+
+
+def evaluate(
+    box: Filter | Map,
+    texts: Sequence[tuple[str, Type]],
+    lane: Lane,
+    frame: Frame,
+    network: Network,
+    *,
+    instead: bool | None = None,
+) -> tuple[list[str], list[Failures]]:
+    """The columns of a box's expressions, and the tuples for which a function in them failed.
+
+    Every call is made for every tuple of the lane for which those before it did not fail.
+    """
+    functions = {name.lower(): how for name, how in network.functions.items()}
+    if not any(called_of(text, functions) for text, _ in texts):
+        return frame.evaluate(lane, texts, instead=instead), []
+    resolver = spark_resolver(frame.data.sparkSession)
+    calls = box.calls(frame.schema(lane), what_boxes_see(network, resolver))
+    known, good, failures = lane, lane, list[Failures]()
+    for call in calls.calls:
+        args = frame.evaluate(known, [(arg.text, arg.type) for arg in call.args])
+        how = functions[call.function]
+        value, failed = _called(how, args, good, frame, call.returns, network)
+        failures.append(failed)
+        good = without(good, [failed])
+        known = replace(known, columns={**known.columns, call.column: value})
+    wanted = [(one.text, one.type) for one in calls.expressions]
+    return frame.evaluate(known, wanted, instead=instead), failures
+
+
+def without(lane: Lane, failures: Sequence[Failures]) -> Lane:
+    """The lane without tuples that failed."""
+    return lane.where(*(Condition(one.condition.column, holds=False) for one in failures))
+
+
+def _called(
+    how: Function, columns: Sequence[str], lane: Lane, frame: Frame, returns: Type, network: Network
+) -> tuple[str, Failures]:
+    """The results of a function of some columns, for the rows of a lane."""
     apply = _applier(how.udf, returns, str(network.directory) if network.directory else None)
     result = arrow_udf(apply, f"struct<value:{returns},error:string>")  # type: ignore[call-overload]
     # Or Spark would evaluate it once for the filter and once more for the result.
     result = result.asNondeterministic()
     belongs = F.expr(lane.condition_sql())
-    columns = [F.col(lane.columns[name]) for name in arguments]
     both = Type("struct", children=(Field("value", returns), Field("error", _STRING)))
-    pair = frame.add(result(belongs, *columns), both)
+    pair = frame.add(result(belongs, *map(F.col, columns)), both)
     value = frame.add(F.col(f"{pair}.value"), returns)
     reason = frame.add(F.col(f"{pair}.error"), _STRING)
     failed = frame.add(F.expr(f"{pair}.error IS NOT NULL"), _BOOLEAN)

@@ -59,16 +59,19 @@ def roots(checked: CheckedNetwork, source: str) -> frozenset[str]:
 def _lower_box(
     checked: CheckedNetwork, name: str, box: Box, frames: Mapping[str, Frame], lanes: Lanes
 ) -> None:
+    network = checked.network
     inputs = [lanes.arcs.get(arc.name, []) for arc in checked.inputs_of(name)]
     if isinstance(box, Filter):
         for lane in inputs[0]:
-            for port, routed in filter_box.lower(box, lane, frames[lane.source]).items():
+            ports, failed = filter_box.lower(box, lane, frames[lane.source], network)
+            lanes.failures += [(name, failure) for failure in failed]
+            for port, routed in ports.items():
                 lanes.arcs.setdefault(f"{name}.{port}" if port else name, []).append(routed)
     elif isinstance(box, Map):
         output = checked.arcs[name].schema
         for lane in inputs[0]:
             frame = frames[lane.source]
-            mapped, failed = map_box.lower(box, lane, frame, output, checked.network)
+            mapped, failed = map_box.lower(box, lane, frame, output, network)
             lanes.arcs.setdefault(name, []).append(mapped)
             lanes.failures += [(name, failure) for failure in failed]
     elif isinstance(box, Union):

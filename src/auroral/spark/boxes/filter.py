@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from auroral.boxes.filter import REST, Filter
+from auroral.network.network import Network
 from auroral.network.types import Type
 from auroral.spark.frame import Condition, Frame, Lane
+from auroral.spark.functions import Failures, evaluate, without
 
 _BOOLEAN = Type("boolean")
 
 
-def lower(box: Filter, lane: Lane, frame: Frame) -> dict[str, Lane]:
-    """The lanes of each port: the first predicate that holds wins, NULL counts as false."""
-    predicates = box.predicates
-    texts = [(text, _BOOLEAN) for text in predicates.values()]
-    columns = frame.evaluate(lane, texts, instead=False)
+def lower(
+    box: Filter, lane: Lane, frame: Frame, network: Network
+) -> tuple[dict[str, Lane], list[Failures]]:
+    """The lanes of each port, and of tuples for which a Python function failed.
+
+    The first predicate that holds wins, NULL counts as false.
+    """
+    texts = [(text, _BOOLEAN) for text in box.predicates.values()]
+    columns, failures = evaluate(box, texts, lane, frame, network, instead=False)
     ports: dict[str, Lane] = {}
-    failed: tuple[Condition, ...] = ()
-    for port, column in zip(predicates, columns, strict=True):
-        ports[port] = lane.where(*failed, Condition(column))
-        failed = (*failed, Condition(column, holds=False))
-    ports[REST] = lane.where(*failed)
-    return ports
+    rest = without(lane, failures)
+    for port, column in zip(box.predicates, columns, strict=True):
+        ports[port] = rest.where(Condition(column))
+        rest = rest.where(Condition(column, holds=False))
+    ports[REST] = rest
+    return ports, failures

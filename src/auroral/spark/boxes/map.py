@@ -8,8 +8,8 @@ from auroral.boxes.map import Map
 from auroral.network.function import Function
 from auroral.network.network import Network
 from auroral.network.types import Schema
-from auroral.spark.frame import Condition, Frame, Lane
-from auroral.spark.functions import Failures, call
+from auroral.spark.frame import Frame, Lane
+from auroral.spark.functions import Failures, call, evaluate, without
 
 
 def lower(
@@ -17,20 +17,13 @@ def lower(
 ) -> tuple[Lane, list[Failures]]:
     """The output lane, and the lanes of tuples for which a Python function failed."""
     columns = {name: lane.columns[name] for name in box.kept(frame.schema(lane))}
-    expressions = {
-        name: (text, output.field(name).type)
-        for name, text in box.compute.items()
-        if isinstance(text, str)
-    }
-    made = frame.evaluate(lane, list(expressions.values()))
-    columns |= dict(zip(expressions, made, strict=True))
-    failures: list[Failures] = []
-    good: tuple[Condition, ...] = ()
+    texts = [(text, output.field(name).type) for name, text in box.texts.items()]
+    made, failures = evaluate(box, texts, lane, frame, network)
+    columns |= dict(zip(box.texts, made, strict=True))
+    good = without(lane, failures)
     for name, how in box.compute.items():
         if isinstance(how, Function):
-            value, failed = call(how, lane.where(*good), frame, output.field(name).type, network)
-            columns[name] = value
+            columns[name], failed = call(how, good, frame, output.field(name).type, network)
             failures.append(failed)
-            good = (*good, Condition(failed.condition.column, holds=False))
-    ordered = {name: columns[name] for name in output.names}
-    return replace(lane.where(*good), columns=ordered), failures
+            good = without(good, [failed])
+    return replace(good, columns={name: columns[name] for name in output.names}), failures
