@@ -37,6 +37,7 @@ PLAIN = ("filter", "map", "union", "routes")
 def stateful_network(rng: Random, most_boxes: int, kinds: tuple[str, ...] = KINDS) -> Network:
     """Up to so many boxes over one to three streams; at least one of them remembers."""
     net = Network("random", directory=Path(__file__).parent)
+    net.function("picky", "plain_functions:picky", returns="bigint")
     builder = _Builder(rng, net)
     boxes = rng.randint(1, most_boxes)
     first = rng.randrange(boxes)
@@ -342,6 +343,12 @@ class _Builder:
             a, b = rng.choice(pairs)
             operator = rng.choice(["<=", "<>", "<", "<=>"])
             parts.append(f"left.{a} {operator} right.{b}")
+        whole = [
+            [f.name for f in side if f.type.name in ("int", "bigint")] for side in (left, right)
+        ]
+        if all(whole) and rng.random() < 0.2:
+            a, b = (rng.choice(names) for names in whole)
+            parts.append(f"picky(left.{a} + right.{b}) % 2 = 0")
         return " AND ".join(parts) or None
 
     def _predicate(self, schema: Schema) -> str:

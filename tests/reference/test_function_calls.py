@@ -79,6 +79,39 @@ def test_a_field_of_the_name_of_a_result_stays_a_field() -> None:
     assert run(net, {"s": [(5,)]})["o"] == [{"a": 15}]
 
 
+def near(left: pa.Array, right: pa.Array) -> Any:
+    if 13 in left.to_pylist():
+        raise ValueError("unlucky")
+    return pc.less_equal(pc.abs(pc.subtract(left, right)), 1)
+
+
+@pytest.mark.parametrize("how", ["band", "rows", "table"])
+def test_a_join_calls_functions_for_pairs_with_equal_fields(how: str) -> None:
+    net = au.Network("pairs")
+    net.function("near", near, returns="boolean")
+    left = net.stream("l", "t int, k int, v int", progress=au.Ordered("t"))
+    on = "left.k = right.k AND near(left.v, right.v + 0)"
+    schema = "t int, k int, v int"
+    rows = [(1, 1, 5), (2, 1, 7), (3, 2, 5), (4, 1, 13)]
+    others = [(1, 1, 6), (2, 3, 13), (3, 1, 9)]
+    if how == "table":
+        right = net.table("r", schema)
+        found_in: Any = {"inputs": {"l": rows}, "tables": {"r": others}}
+        keys: Any = {}
+    else:
+        right = net.stream("r", schema, progress=au.Ordered("t"))
+        found_in = {"inputs": {"r": others, "l": rows}}
+        keys = {"rows": [10, 10]}
+        if how == "band":
+            keys = {"left": au.Order("t"), "right": au.Order("t"), "within": 100}
+    net.output("o", left.join(right, on, name="pairs", **keys))
+    found = run(net, found_in["inputs"], tables=found_in.get("tables"))
+    pairs = sorted((row["v"], row["right_v"]) for row in found["o"])
+    assert pairs == [(5, 6), (7, 6)]
+    assert {(d.source, d.reason) for d in found.dead_letters} == {("pairs", "ValueError: unlucky")}
+    assert len(found.dead_letters) == 2, "pairs of (4, 1, 13); the key 3 meets nobody"
+
+
 @pytest.mark.parametrize(
     ("where", "code", "said"),
     [

@@ -9,7 +9,7 @@ from pydantic import Field as Limits
 from pydantic import StrictInt, StrictStr
 
 from auroral.boxes.order import Order
-from auroral.boxes.predicate import predicate, sided
+from auroral.boxes.predicate import require_boolean, sided, with_calls
 from auroral.boxes.window import Length, Seconds, in_marks, require_length, require_timeout
 from auroral.errors import NetworkError
 from auroral.network.box import ManyInputs, Scope, register, require_inputs
@@ -17,6 +17,9 @@ from auroral.network.types import Field, Schema, Type
 from auroral.progress.durations import LONGEST
 from auroral.progress.lowwater import JointLowWater, Mark
 from auroral.progress.propagation import ArcProgress, paired, relied_on, renamed
+from auroral.sql.function_calls import Calls
+from auroral.sql.parser import parse
+from auroral.sql.syntax import Call, Member, Name, Node
 
 PositiveCount = Annotated[StrictInt, Limits(ge=1, le=LONGEST)]
 
@@ -60,7 +63,8 @@ class Join(ManyInputs):
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
         left, right = inputs
         if self.on is not None:
-            predicate(self.on, sided(left=left, right=right), scope, "on")
+            (found,) = self.calls(inputs, scope).expressions
+            require_boolean(found, self.on, "on")
         tables = [name in scope.tables for name in self.inputs]
         if all(tables):
             raise NetworkError(
@@ -85,6 +89,14 @@ class Join(ManyInputs):
             if not table and not (order and order.numbered):  # arrival numbers are never late
                 ports[name] = schema
         return ports
+
+    def calls(self, inputs: Sequence[Schema], scope: Scope) -> Calls:
+        """Its predicate, and the Python functions that it calls.
+
+        They are called for pairs whose fields are equal where the predicate says so.
+        """
+        left, right = inputs
+        return with_calls({"on": self.on or "true"}, sided(left=left, right=right), scope)
 
     def reads(self, inputs: Sequence[Schema], _scope: Scope) -> tuple[frozenset[str], ...]:
         return tuple(frozenset(schema.names) for schema in inputs)
@@ -158,6 +170,37 @@ class Join(ManyInputs):
                     where="key range",
                     hint="range: [r0, r1] means left.on - r0 <= right.on <= left.on + r1",
                 )
+
+
+def equal_fields(on: str) -> list[tuple[str, str]]:
+    """The fields of left and right that a predicate compares by `=`, whatever else it says.
+
+    >>> equal_fields("left.a = right.b AND right.c = left.d AND f(left.x) > 1")
+    [('a', 'b'), ('d', 'c')]
+    """
+    found = [_equal(part) for part in _conjuncts(parse(on))]
+    return [pair for pair in found if pair is not None]
+
+
+def is_equalities(on: str) -> bool:
+    """Whether a predicate compares fields by `=`, and says nothing else."""
+    return all(_equal(part) is not None for part in _conjuncts(parse(on)))
+
+
+def _conjuncts(node: Node) -> list[Node]:
+    if isinstance(node, Call) and node.name == "and":
+        return [part for argument in node.args for part in _conjuncts(argument)]
+    return [node]
+
+
+def _equal(node: Node) -> tuple[str, str] | None:
+    if not isinstance(node, Call) or node.name not in ("=", "==") or len(node.args) != 2:
+        return None
+    sides: dict[str, str] = {}
+    for argument in node.args:
+        if isinstance(argument, Member) and isinstance(argument.base, Name):
+            sides[argument.base.name.lower()] = argument.name
+    return (sides["left"], sides["right"]) if set(sides) == {"left", "right"} else None
 
 
 def require_comparable(left: Type, right: Type) -> None:

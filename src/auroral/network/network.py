@@ -147,7 +147,7 @@ class Network:
     def function(
         self, name: str, udf: str | Callable[..., Any], *, returns: str | None = None
     ) -> None:
-        """Let queries, filters and maps call a Python function over Arrow arrays by a name."""
+        """Let queries, filters, maps and joins call a Python function by a name."""
         self._declare("functions", name, {"udf": udf, "returns": returns})
 
     def connection_point(

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from auroral.boxes.join import Join, joined
+from auroral.boxes.join import Join, equal_fields, joined
 from auroral.boxes.predicate import sided
+from auroral.network.box import Scope
 from auroral.network.types import Schema
 from auroral.reference.band import Band
+from auroral.reference.calls import Evaluators
 from auroral.reference.kept import Kept
-from auroral.reference.operator import Emission, Now, Operator, Row, Tuple
+from auroral.reference.operator import (
+    Emission,
+    Failed,
+    FunctionFailedError,
+    Now,
+    Operator,
+    Row,
+    Tuple,
+)
 from auroral.reference.order import progress_of
 from auroral.reference.patience import Patience, timed_out
 from auroral.reference.windows import oldest
@@ -25,9 +35,10 @@ def reference_join(
     inputs: Sequence[Schema],
     _directory: Path | None = None,
     tables: Mapping[str, Sequence[Row]] | None = None,
+    scope: Scope | None = None,
 ) -> Operator:
     """The operator for any of the three: with a table, by rows, or in a band."""
-    pairing = Pairing(box, inputs)
+    pairing = Pairing(box, inputs, scope or Scope(imports=True))
     for name in box.inputs:
         if tables is not None and name in tables:
             return TableJoin(pairing, tables[name])
@@ -49,19 +60,31 @@ def band_of(box: Join, inputs: Sequence[Schema]) -> Band:
 class Pairing:
     """Makes the tuples of an arrival and its partners, in the order of the partners."""
 
-    def __init__(self, box: Join, inputs: Sequence[Schema]):
+    def __init__(self, box: Join, inputs: Sequence[Schema], scope: Scope):
         left, right = inputs
         self._names = joined(left, right).names
-        self._holds = evaluator(box.on or "true", sided(left=left, right=right))
+        sides = sided(left=left, right=right)
+        equal = [f"left.`{a}` = right.`{b}`" for a, b in equal_fields(box.on or "true")]
+        self._equal = evaluator(" AND ".join(equal) or "true", sides)
+        self._evaluators = Evaluators(box.calls(inputs, scope), scope)
+        (self._holds,) = self._evaluators.expressions
 
-    def pairs(self, side: int, arrived: Tuple, partners: Sequence[Tuple]) -> list[Emission]:
-        made = []
+    def pairs(
+        self, side: int, arrived: Tuple, partners: Sequence[Tuple]
+    ) -> list[Emission | Failed]:
+        made: list[Emission | Failed] = []
         for partner in partners:
             left, right = (arrived, partner) if side == LEFT else (partner, arrived)
-            if self._holds({"left": left.row, "right": right.row}) is True:
-                values = (*left.row.values(), *right.row.values())
-                row = dict(zip(self._names, values, strict=True))
-                made.append(Emission("", Tuple(row, oldest([left, right]))))
+            both = {"left": left.row, "right": right.row}
+            if self._equal(both) is not True:
+                continue
+            values = (*left.row.values(), *right.row.values())
+            row = dict(zip(self._names, values, strict=True))
+            try:
+                if self._holds(self._evaluators.called(both)) is True:
+                    made.append(Emission("", Tuple(row, oldest([left, right]))))
+            except FunctionFailedError as error:
+                made.append(Failed(str(error), row))
         return made
 
 
@@ -82,7 +105,7 @@ class ReferenceJoin:
         timed = patience.timeout_us is not None
         self._kept: tuple[Kept[Tuple], ...] = (Kept(timed=timed), Kept(timed=timed))
 
-    def push(self, port: int, arrived: Tuple) -> list[Emission]:
+    def push(self, port: int, arrived: Tuple) -> list[Emission | Failed]:
         progress = self._progress[port]
         value = progress.value(arrived.row)
         reason = progress.arrive(arrived.row)
@@ -115,7 +138,7 @@ class RowsJoin:
         self._pairing, self._rows, self._patience = pairing, rows, patience
         self._latest: tuple[list[Tuple], ...] = ([], [])
 
-    def push(self, port: int, arrived: Tuple) -> list[Emission]:
+    def push(self, port: int, arrived: Tuple) -> list[Emission | Failed]:
         self._latest[port].append(arrived)
         del self._latest[port][: -self._rows[port]]
         others = [other for other in self._latest[1 - port] if self._patience.meet(arrived, other)]
@@ -140,7 +163,7 @@ class TableJoin:
     def __init__(self, pairing: Pairing, rows: Sequence[Row]):
         self._pairing, self._rows = pairing, rows
 
-    def push(self, port: int, arrived: Tuple) -> list[Emission]:
+    def push(self, port: int, arrived: Tuple) -> list[Emission | Failed]:
         # A row of the table is as old as the tuple it meets: it never entered.
         rows = [Tuple(row, arrived.entered_us) for row in self._rows]
         return self._pairing.pairs(port, arrived, rows)

@@ -245,11 +245,11 @@ class Reference:
 
     def _operator(self, name: str) -> Operator:
         box, schemas = self.network.boxes[name], self._schemas(name)
+        scope = what_boxes_see(self.network, _only_spark)
         if isinstance(box, Join):
-            return reference_join(box, schemas, tables=self._tables)
+            return reference_join(box, schemas, tables=self._tables, scope=scope)
         if isinstance(box, SelectJoin):
             return ReferenceSelectJoin(box, schemas, self.errors, name.partition("#")[0])
-        scope = what_boxes_see(self.network, _only_spark)
         return _operator(self.network.place("boxes", name), box, schemas, scope)
 
     def _schemas(self, box: str) -> list[Schema]:

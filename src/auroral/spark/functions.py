@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.functions import arrow_udf
 
@@ -30,7 +31,7 @@ _BOOLEAN = Type("boolean")
 
 @dataclass(frozen=True)
 class Failures:
-    """The tuples for which a function raised: where, why, and the tuple as JSON."""
+    """The tuples for which a function raised: where, why, and the tuple as a struct."""
 
     lane: Lane
     condition: Condition
@@ -90,20 +91,35 @@ def _called(
     how: Function, columns: Sequence[str], lane: Lane, frame: Frame, returns: Type, network: Network
 ) -> tuple[str, Failures]:
     """The results of a function of some columns, for the rows of a lane."""
-    apply = _applier(how.udf, returns, str(network.directory) if network.directory else None)
-    result = arrow_udf(apply, f"struct<value:{returns},error:string>")  # type: ignore[call-overload]
-    # Or Spark would evaluate it once for the filter and once more for the result.
-    result = result.asNondeterministic()
+    directory = str(network.directory) if network.directory else None
     belongs = F.expr(lane.condition_sql())
     both = Type("struct", children=(Field("value", returns), Field("error", _STRING)))
-    pair = frame.add(result(belongs, *map(F.col, columns)), both)
+    pair = frame.add(
+        result_column(how.udf, returns, belongs, list(map(F.col, columns)), directory), both
+    )
     value = frame.add(F.col(f"{pair}.value"), returns)
     reason = frame.add(F.col(f"{pair}.error"), _STRING)
     failed = frame.add(F.expr(f"{pair}.error IS NOT NULL"), _BOOLEAN)
     named = [F.col(column).alias(name) for name, column in lane.columns.items()]
-    row = frame.add(F.when(F.col(failed), F.to_json(F.struct(*named))), _STRING)
+    whole = Type("struct", children=frame.schema(lane).fields)
+    row = frame.add(F.when(F.col(failed), F.struct(*named)), whole)
     condition = Condition(failed)
     return value, Failures(lane.where(condition), condition, reason, row)
+
+
+def result_column(
+    target: str | Callable[..., Any],
+    returns: Type,
+    belongs: Column,
+    args: Sequence[Column],
+    directory: str | None = None,
+) -> Column:
+    """A struct of value and error: what a function gives for the rows that belong."""
+    apply = _applier(target, returns, directory)
+    result = arrow_udf(apply, f"struct<value:{returns},error:string>")  # type: ignore[call-overload]
+    # Or Spark would evaluate it once for the filter and once more for the result.
+    made: Column = result.asNondeterministic()(belongs, *args)
+    return made
 
 
 def _applier(target: Any, returns: Type, directory: str | None) -> Callable[..., pa.Array]:

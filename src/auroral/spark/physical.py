@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from auroral.kernels.kernel import Kernel
 from auroral.network.box import Resolver
 from auroral.network.types import Field, Schema, Type
 from auroral.progress.lowwater import GroupedLowWater, JointLowWater, Mark
+from auroral.sql.function_calls import FunctionCall
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,10 @@ class Physical:
     keys: tuple[tuple[str, ...], ...] | None = None
     where: str | None = None
     compute: Mapping[str, str] | None = None
+    calls: tuple[FunctionCall, ...] = ()
+    """Python functions whose results `where` reads; rows for which `equal` is false are spared."""
+    equal: str = "true"
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     returns: tuple[tuple[str, Type], ...] = ()
     """The main port's columns and types, if `where` or `compute` see them."""
     structs: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from auroral.io.rows import shown
 from auroral.network.check import CheckedNetwork
 from auroral.network.types import Schema, Type
 from auroral.scheduling.superboxes import Superbox
@@ -72,8 +73,10 @@ class Plan:
         found: list[tuple[str, str, str]] = []
         for box, strand in self.failures:
             rows = result.filter(self._marked(result, strand)).sort_by("_seq")
-            reasons, texts = (rows[column].to_pylist() for column in strand.columns)
-            found += [(box, r, t) for r, t in zip(reasons, texts, strict=True)]
+            reasons, tuples = (
+                rows[column].to_pylist(maps_as_pydicts="lossy") for column in strand.columns
+            )
+            found += [(box, why, shown(row)) for why, row in zip(reasons, tuples, strict=True)]
         return found
 
     def count_frame(self) -> tuple[DataFrame, list[Rows]]:

@@ -24,16 +24,19 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from auroral.network.check import CheckedNetwork
-from auroral.network.types import Type
+from auroral.network.types import Field, Schema, Type
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.attempts import computed
 from auroral.spark.frame import Frame, Lane
+from auroral.spark.functions import result_column
 from auroral.spark.lowering import lower
 from auroral.spark.physical import Columns, Physical
 from auroral.spark.plan import SUB, arc_schema, source_frames, sub_column
 from auroral.spark.worker import NOTE, PORT, Layout, reading_task, task
 from auroral.spark.worker import Port as OutputPort
 
+ERROR = "_error"
+"""Why a Python function has no result for a row."""
 _HIDDEN = (("_seq", pa.int64()), ("_ts", pa.int64()), ("_sub", SUB))
 
 
@@ -52,8 +55,22 @@ class StatefulPlan:
         if self.main is None:
             return notes, None
         rows = result.filter(column.is_null()).drop_columns([NOTE])
+        if ERROR in rows.column_names:
+            failed = rows.filter(rows[ERROR].is_valid())
+            rows = rows.filter(rows[ERROR].is_null()).drop_columns([ERROR])
+            if failed.num_rows:
+                notes[0]["dead"] += _dead(failed)
         rows = rows.rename_columns(self.main.names).cast(self.main)
         return notes, rows.sort_by([("_seq", "ascending"), ("_sub", "ascending")])
+
+
+def _dead(failed: pa.Table) -> list[tuple[str, str]]:
+    """Why there are no results, and the rows they would have been made of."""
+    ordered = failed.sort_by([("_seq", "ascending"), ("_sub", "ascending")])
+    reasons = ordered[ERROR].to_pylist()
+    rows = ordered.drop_columns(["_seq", "_ts", "_sub", ERROR]).to_pylist(maps_as_pydicts="lossy")
+    texts = [json.dumps(row, default=str, ensure_ascii=False) for row in rows]
+    return list(zip(reasons, texts, strict=True))
 
 
 def layout_of(
@@ -223,9 +240,35 @@ def _finished(made: DataFrame, physical: Physical) -> DataFrame:
     for name, parts in physical.structs.items():
         made = made.withColumn(name, F.struct(*(F.col(c).alias(f) for c, f in parts)))
     schema = physical.returned()
+    made, schema, failed = _with_calls(made, schema, physical)
     if physical.where is not None:
         holds = F.coalesce(computed(physical.where, schema), F.lit(False))
-        made = made.where(F.col(NOTE).isNotNull() | holds)
+        told = F.col(NOTE).isNotNull()
+        told = told | F.col(ERROR).isNotNull() if failed else told
+        made = made.where(told | holds)
     texts = physical.compute or {name: f"`{name}`" for name, _ in physical.returns}
     fields = [computed(text, schema).alias(f"v{n}") for n, text in enumerate(texts.values())]
-    return made.select(NOTE, "_seq", "_ts", "_sub", *fields)
+    return made.select(NOTE, "_seq", "_ts", "_sub", *fields, *([ERROR] if failed else []))
+
+
+def _with_calls(
+    made: DataFrame, schema: Schema, physical: Physical
+) -> tuple[DataFrame, Schema, bool]:
+    """The rows with the results of functions, and why there are none."""
+    if not physical.calls:
+        return made, schema, False
+    equal = F.coalesce(computed(physical.equal, schema), F.lit(False))
+    made = made.where(F.col(NOTE).isNotNull() | equal).withColumn(ERROR, F.lit(None).cast("string"))
+    for call in physical.calls:
+        args = [computed(arg.text, schema).cast(str(arg.type)) for arg in call.args]
+        named = [column.alias(f"_arg{n}") for n, column in enumerate(args)]
+        belongs = F.col(NOTE).isNull() & F.col(ERROR).isNull()
+        made = made.select("*", *named)
+        given = [F.col(f"_arg{n}") for n in range(len(args))]
+        function = physical.functions[call.function]
+        made = made.withColumn("_result", result_column(function, call.returns, belongs, given))
+        made = made.withColumn(call.column, F.col("_result.value"))
+        made = made.withColumn(ERROR, F.coalesce(F.col(ERROR), F.col("_result.error")))
+        made = made.drop("_result", *(f"_arg{n}" for n in range(len(args))))
+        schema = Schema((*schema.fields, Field(call.column, call.returns)))
+    return made, schema, True

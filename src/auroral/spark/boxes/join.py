@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from auroral.boxes.join import Join
+from auroral.boxes.join import Join, equal_fields, is_equalities
+from auroral.boxes.predicate import sided
 from auroral.boxes.window import timeout_us
 from auroral.kernels.join import JoinKernel
 from auroral.network.types import Schema, Type
 from auroral.spark.physical import Columns, Given, Physical, mark_fields, ordered_column
-from auroral.sql.parser import parse
-from auroral.sql.syntax import Call, Member, Name, Node
+from auroral.sql.function_calls import Calls, called_of
 
 _SIDES = ("left", "right")
 T = TypeVar("T")
@@ -57,15 +57,29 @@ def lower(box: Join, given: Given) -> Physical:
         side: [(f"{side[0]}_{c}", name) for c, name in zip(fields[n], schema.names, strict=True)]
         for n, (side, schema) in enumerate(zip(_SIDES, given.schemas, strict=True))
     }
+    called = _called(box, given)
     return Physical(
         kernel,
         (sides[0], sides[1]),
         ports,
         spread,
-        where=rest,
+        where=called.expressions[0].text if called else rest,
+        calls=called.calls if called else (),
+        equal=" AND ".join(f"left.`{a}` = right.`{b}`" for a, b in equal_fields(rest)) or "true",
+        functions={name.lower(): made.udf for name, made in given.functions.items()},
         returns=tuple(zip(made, types, strict=True)),
         structs=structs,
     )
+
+
+def _called(box: Join, given: Given) -> Calls | None:
+    """The predicate without its calls of Python functions; None if there are none."""
+    assert box.on is not None
+    returns = {name.lower(): made.returns for name, made in given.functions.items()}
+    if not called_of(box.on, returns):
+        return None
+    left, right = given.schemas
+    return Calls(sided(left=left, right=right)).taken_out(box.on, returns, given.resolver)
 
 
 def equalities(
@@ -74,32 +88,13 @@ def equalities(
     """Pairs of fields that must be equal, and the predicate unless they say all of it."""
     if on is None:
         return [], None
-    pairs: list[tuple[str, str]] = []
-    complete = True
-    for part in _conjuncts(parse(on)):
-        found = _equal_fields(part)
-        types = found and [s.field(n).type for s, n in zip(schemas, found, strict=True)]
-        if found and types and _common(types[0], types[1]) is not None:
-            pairs.append(found)
-        else:
-            complete = False
-    return pairs, None if complete else on
-
-
-def _conjuncts(node: Node) -> list[Node]:
-    if isinstance(node, Call) and node.name == "and":
-        return [part for argument in node.args for part in _conjuncts(argument)]
-    return [node]
-
-
-def _equal_fields(node: Node) -> tuple[str, str] | None:
-    if not isinstance(node, Call) or node.name not in ("=", "==") or len(node.args) != 2:
-        return None
-    sides: dict[str, str] = {}
-    for argument in node.args:
-        if isinstance(argument, Member) and isinstance(argument.base, Name):
-            sides[argument.base.name.lower()] = argument.name
-    return (sides["left"], sides["right"]) if set(sides) == set(_SIDES) else None
+    found = equal_fields(on)
+    pairs = [
+        pair
+        for pair in found
+        if _common(*(s.field(n).type for s, n in zip(schemas, pair, strict=True))) is not None
+    ]
+    return pairs, None if is_equalities(on) and len(pairs) == len(found) else on
 
 
 def _common(left: Type, right: Type) -> Type | None:
