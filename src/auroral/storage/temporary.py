@@ -31,9 +31,11 @@ class TemporaryDirectory:
         _sweep_once()
         with disk_errors(tempfile.gettempdir()):
             self.path, self._file = _made()
+        self._process = os.getpid()
 
     def release(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        if os.getpid() == self._process:  # a child that ends leaves it to us
+            shutil.rmtree(self.path, ignore_errors=True)
         self._file.close()
 
     def __enter__(self) -> Path:
