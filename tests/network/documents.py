@@ -81,12 +81,19 @@ boxes:
     left: {on: at, slack: 1}
     right: {on: at}
     within: 30 s
+  numbered:
+    box: join
+    inputs: [cars, tolls]
+    left: {on: tup#, by: [seg]}
+    right: {on: tup#}
+    range: [2, -1]
   ahead:
     box: join
     inputs: [signals, signals]
     left: {on: n}
     right: {on: n}
-    range: [0, 5]
+    range: [-1, 5]
+    timeout: 7
   known: {box: join, inputs: [tolls, accounts], on: left.vid = right.vid}
   nearby:
     box: resample
@@ -94,7 +101,8 @@ boxes:
     left: {on: at}
     right: {on: at, by: [seg]}
     within: 1 minute
-    compute: {mean: avg(speed)}
+    timeout: 30
+    compute: {mean: avg(speed), off: avg(right.speed) - left.toll}
   balance: {box: read, input: tolls, sql: "SELECT balance, :toll AS toll FROM accounts WHERE vid = :vid"}
   charge:
     box: update

@@ -291,7 +291,7 @@ IN_EVERY = [
     ("on: left.vid = right.vid\n", "on: left.vid = right.id\n", "UNKNOWN_FIELD", "box paid", "at, toll, vid"),
     ("on: left.vid = right.vid\n", "on: left.vid\n", "TYPE_MISMATCH", "box paid", "boolean"),
     ("on: left.vid = right.vid\n", "on: vid = 1\n", "UNKNOWN_FIELD", "box paid", "left, right"),
-    ("range: [0, 5]", "range: [-6, 5]", "BAD_WINDOW", "box ahead", "the band is empty"),
+    ("range: [-1, 5]", "range: [-6, 5]", "BAD_WINDOW", "box ahead", "the band is empty"),
     ("[tolls, accounts], on", "[tolls, accounts], within: 1 s, on", "BAD_PARAMETER", "box known", "accounts"),
     ("inputs: [tolls, accounts]", "inputs: [accounts, accounts]", "BAD_PARAMETER", "box known", "two tables"),
     ("inputs: [lanes.slow, lanes.fast]", "inputs: [lanes.slow, accounts]", "TABLE_AS_ARC", "box some", "cars"),
