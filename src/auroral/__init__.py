@@ -15,7 +15,7 @@ from auroral.io.sinks.jsonl import JsonlSink
 from auroral.io.sinks.parquet import ParquetSink
 from auroral.network import check, endpoints
 from auroral.network.declarations import EngineOptions
-from auroral.network.function import function
+from auroral.network.function import NOTHING, function
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema, Type
@@ -44,6 +44,7 @@ endpoints.sink_checker = check_sink
 endpoints.source_checker = check_sources
 
 __all__ = [
+    "NOTHING",
     "AuroralError",
     "CsvSink",
     "Delayed",

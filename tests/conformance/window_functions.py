@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from auroral import NOTHING
+
 
 class Spread:
-    """How far the values of a window lie apart; it cannot count to five."""
+    """How far the values of a window lie apart; nothing for three, and it cannot count to five."""
 
     def init(self) -> list[float]:
         return []
@@ -15,9 +17,11 @@ class Spread:
         if value is not None:
             state.append(float(value))
 
-    def final(self, state: list[float]) -> float | None:
+    def final(self, state: list[float]) -> Any:
         if len(state) == 5:
             raise ValueError("no fives")
+        if len(state) == 3:
+            return NOTHING
         return max(state) - min(state) if state else None
 
 

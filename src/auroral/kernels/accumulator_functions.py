@@ -13,9 +13,11 @@ from auroral.kernels.accumulator_lists import appended, empty_lists
 from auroral.kernels.accumulator_spec import CallSpec
 from auroral.kernels.calling import described
 from auroral.kernels.shelter import Done, attempted
-from auroral.network.function import fitted_value, load_named
+from auroral.network.function import NOTHING, fitted_value, load_named
 
 State = Sequence[pa.Array]
+NO_RESULT = ""
+"""In place of a reason: nothing failed, but the window is to yield no tuple."""
 
 
 class WindowFunction:
@@ -49,7 +51,10 @@ class WindowFunction:
             for at, window in enumerate(state[0].slice(first, last - first)):
                 try:
                     rows = (tuple(row.values())[:width] for row in _python(window))
-                    values.append(fitted_value(run_window(cls, rows), returns))
+                    found = run_window(cls, rows)
+                    if found is NOTHING:
+                        failures[at] = NO_RESULT
+                    values.append(fitted_value(None if found is NOTHING else found, returns))
                 except BaseException as error:  # sys.exit() is no more than another mistake
                     failures[at] = described(error)
                     values.append(pa.nulls(1, returns))

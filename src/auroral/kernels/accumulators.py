@@ -73,14 +73,15 @@ class Accumulators:
         return found
 
     def final(self, state: Sequence[pa.Array]) -> tuple[list[pa.Array], dict[int, str]]:
-        """One column per call, and why user functions failed, by window."""
+        """One column per call; and by window why user functions failed, or NO_RESULT."""
         state = [whole(column) for column in state]
         found: list[pa.Array] = []
         failures: dict[int, str] = {}
         for one, part in zip(self._each, self._parts, strict=True):
             if isinstance(one, WindowFunction):
                 values, failed = one.attempt(state[part])
-                failures = failed | failures
+                # A failure is told even if another function wants no result.
+                failures |= {at: failures.get(at) or why for at, why in failed.items()}
             else:
                 values = one.final(state[part])
             found.append(values)

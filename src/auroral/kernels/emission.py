@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from auroral.kernels.accumulator_functions import NO_RESULT
 from auroral.kernels.accumulators import Accumulators
 from auroral.kernels.grouping import Ids
 from auroral.kernels.kernel import NEVER, Context
@@ -64,11 +65,13 @@ class Output:
         return pa.concat_tables(self._parts) if self._parts else self.schema().empty_table()
 
     def _without(self, part: pa.Table, failures: dict[int, str]) -> pa.Table:
-        """A window whose function failed is a dead letter."""
+        """A window whose function failed is a dead letter; one that is to yield nothing is none."""
         failed = np.zeros(part.num_rows, bool)
         failed[list(failures)] = True
         names = ["start", *(name for name, _ in self.by)]
         for index, reason in sorted(failures.items()):
+            if reason == NO_RESULT:
+                continue
             shown_part = part.select(names).slice(index, 1).to_pylist()[0]
             self.dead.append((reason, json.dumps(shown_part, default=str, ensure_ascii=False)))
         return part.filter(pa.array(~failed))

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from auroral.kernels.accumulator_functions import NO_RESULT
 from auroral.kernels.accumulators import Accumulators, CallSpec
 from auroral.kernels.arrivals import NUMBER, Arrivals, Order
 from auroral.kernels.grouping import Ids, group_ids
@@ -384,6 +385,8 @@ def _without_failed(table: pa.Table, failures: dict[int, str], emitted: Emitted)
         return table
     names = table.column_names[len(HIDDEN) : table.column_names.index("on") + 1]
     for index, reason in sorted(failures.items()):
+        if reason == NO_RESULT:
+            continue
         shown = table.select(names).slice(index, 1).to_pylist()[0]
         emitted.dead.append((reason, json.dumps(shown, default=str, ensure_ascii=False)))
     fine = np.ones(table.num_rows, bool)

@@ -201,6 +201,23 @@ def fitted(result: pa.Array, returns: Type, function: Callable[..., Any]) -> pa.
         raise TypeError(f"{problem} ({error})") from None
 
 
+class Nothing:
+    """The type of `NOTHING`."""
+
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+    def __reduce__(self) -> str:
+        return "NOTHING"  # there is one, also after pickling
+
+
+NOTHING = Nothing()
+"""What `final` of a window function returns if its window is to yield no tuple.
+
+If one of several functions of a box returns it, the window yields none.
+"""
+
+
 def fitted_value(value: Any, to: pa.DataType) -> pa.Array:
     """One value that a function returned, as an array of a type; raises if it does not fit."""
     try:

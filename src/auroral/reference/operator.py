@@ -99,5 +99,9 @@ RAISED = (Exception, SystemExit, GeneratorExit)
 """What is a function's failure; the interrupt of a person who waits is none."""
 
 
+class NoResultError(Exception):
+    """A window function returned NOTHING: its window yields no tuple."""
+
+
 class FunctionFailedError(Exception):
     """A Python function raised: the tuple is a dead letter, the others go on."""

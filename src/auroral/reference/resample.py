@@ -14,7 +14,14 @@ from auroral.reference.agenda import Agenda
 from auroral.reference.band import Band
 from auroral.reference.kept import Kept
 from auroral.reference.marks import Group, passes
-from auroral.reference.operator import Emission, Failed, FunctionFailedError, Now, Tuple
+from auroral.reference.operator import (
+    Emission,
+    Failed,
+    FunctionFailedError,
+    NoResultError,
+    Now,
+    Tuple,
+)
 from auroral.reference.order import progress_of
 from auroral.reference.patience import Patience, timed_out
 from auroral.reference.windows import ascending, computation, oldest, shown
@@ -147,6 +154,8 @@ class ReferenceResample:
         try:
             computed = self._compute([self._with_left(pending.tuple, each) for each in near])
             made = Tuple(row | computed, oldest([pending.tuple, *near]))
+        except NoResultError:
+            return Emission(None, pending.tuple)
         except FunctionFailedError as error:
             return Failed(str(error), row)
         return Emission("", made)

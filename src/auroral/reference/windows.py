@@ -11,7 +11,7 @@ from typing import Any
 
 from auroral.boxes.aggregate import Aggregate
 from auroral.boxes.order import TUPLE_NUMBER
-from auroral.network.function import Function, fitted_value
+from auroral.network.function import NOTHING, Function, fitted_value
 from auroral.network.types import Field, Schema, Type
 from auroral.reference.marks import Group, value_of
 from auroral.reference.operator import (
@@ -19,6 +19,7 @@ from auroral.reference.operator import (
     Emission,
     Failed,
     FunctionFailedError,
+    NoResultError,
     Row,
     Tuple,
 )
@@ -87,6 +88,8 @@ class Emitter:
         try:
             made = Tuple(row | self._compute(window.tuples) | more, oldest(window.tuples))
             self._made.append((key, Emission("", made)))
+        except NoResultError:
+            pass
         except FunctionFailedError as error:
             self._made.append((key, Failed(str(error), row)))
 
@@ -112,7 +115,14 @@ def computation(
         else aggregate_evaluator(how, whole, groups=groups)
         for name, how in compute.items()
     }
-    return lambda tuples: {name: f([t.row for t in tuples]) for name, f in run.items()}
+
+    def compute_all(tuples: Sequence[Tuple]) -> Row:
+        found = {name: f([t.row for t in tuples]) for name, f in run.items()}
+        if any(value is NOTHING for value in found.values()):
+            raise NoResultError
+        return found
+
+    return compute_all
 
 
 def _folded(
@@ -132,7 +142,10 @@ def _folded(
             for row in rows:
                 new = function.incr(state, *(row[name] for name in names))
                 state = state if new is None else new
-            made = fitted_value(function.final(state), returns)
+            found = function.final(state)
+            if found is NOTHING:
+                return found
+            made = fitted_value(found, returns)
             return made.to_pylist(maps_as_pydicts="strict")[0]
         except RAISED as error:
             raise FunctionFailedError(f"{type(error).__name__}: {error}"[:500]) from error
