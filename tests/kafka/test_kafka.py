@@ -14,6 +14,7 @@ import pytest
 from auroral import Network, Order, Window
 from auroral.engine import Engine
 from auroral.errors import AuroralError
+from auroral.io.kafka.client import KafkaSourceError
 from auroral.progress.declaration import Progress
 from auroral.testing import Collector
 from tests.conformance import sparkless
@@ -313,13 +314,41 @@ def test_a_broker_that_restarts_is_read_on(broker: Broker) -> None:
     assert [row["k"] for row in rows] == [1, 2]
 
 
+def test_a_broker_that_starts_later_is_waited_for(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("auroral.io.kafka.client._ASK_S", 0.5)
+    monkeypatch.setattr("auroral.io.attempts.FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("auroral.io.attempts.LONGEST_PAUSE_S", 0.01)
+    monkeypatch.setattr("auroral.io.attempts.MOST_RETRIES", 1_000_000)
+    topic = broker.topic("later", 2)
+    broker.send(topic, [(0, b'{"k": 1, "at": 1}'), (1, b'{"k": 2, "at": 2}')])
+    broker.stop()
+    rows: list[dict[str, Any]] = []
+    with running(network(broker, topic, until=None)) as engine:
+        for _ in range(3):
+            work(engine)
+        broker.start()
+
+        def has() -> bool:
+            work(engine)
+            rows.extend(engine.dequeue("rows").to_pylist())
+            return len(rows) == 2
+
+        wait(has)
+    assert sorted(row["k"] for row in rows) == [1, 2]
+
+
 def test_a_broker_that_cannot_be_reached_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("confluent_kafka")
     monkeypatch.setattr("auroral.io.kafka.client._ASK_S", 0.5)
+    monkeypatch.setattr("auroral.io.attempts.MOST_RETRIES", 0)
     net = Network("n")
     source = {"format": "kafka", "servers": "127.0.0.1:1", "topic": "t", "until": "latest"}
     net.output("rows", net.stream("s", "k int", source=source))
     with pytest.raises(AuroralError) as caught, running(net) as engine:
         engine.finish()
     assert caught.value.code == "SOURCE_FAILED"
+    assert isinstance(caught.value, KafkaSourceError)
+    assert caught.value.retryable
     assert "source of s, topic t at 127.0.0.1:1" in str(caught.value)

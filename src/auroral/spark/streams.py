@@ -14,7 +14,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from auroral.errors import UsageError
 from auroral.network.types import Schema
 
-
 _MISSING = "DATA_SOURCE_NOT_FOUND"
 _CONNECTORS = {
     "avro": "org.apache.spark:spark-avro_2.13",

@@ -129,6 +129,10 @@ class KafkaSource:
         self._position = offset
         self._resumed = True
 
+    def retryable(self, error: Exception) -> bool:
+        """Whether the broker may answer later."""
+        return isinstance(error, KafkaSourceError) and error.retryable
+
     def close(self) -> None:
         self._closed = True
         if self._client is not None:
@@ -138,7 +142,7 @@ class KafkaSource:
     # ── partitions ──
 
     def _open(self) -> Client:
-        client = self._connect(self.stream, self._options)
+        client, position = self._connect(self.stream, self._options), self._position
         try:
             found = client.partitions()
             known = self._read()
@@ -146,7 +150,10 @@ class KafkaSource:
             for partition in found:
                 self._assign(client, partition, known.get(partition))
         except BaseException:
+            # The next attempt begins as this one did.
             client.close()
+            self._position, self._opened, self._merge = position, [], Merge()
+            self._ends, self._done = {}, set()
             raise
         self._client = client
         self._discovered_s = self._now_s()
