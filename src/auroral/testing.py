@@ -115,7 +115,8 @@ class ScriptedSource(IterableSource):
             names = network.streams
             raise UsageError("UNKNOWN_STREAM", f"there is no stream {stream}; {known(names)}")
         declared = network.streams[stream]
-        on, by = (declared.progress.on, declared.progress.by) if declared.progress else (None, ())
+        told = declared.punctuated
+        on, by = (told.on, told.by) if told is not None else (None, ())
         super().__init__(stream, rows, declared.schema_, progress_on=on, by=by)
 
 

@@ -45,7 +45,7 @@ class Model:
             # What a stream has promised it has promised to those who come later too.
             reference._marks[stream].take(_fitted(row, net.streams[stream].schema_))
         for mark in reference._marks.values():
-            mark.taken = 0  # but it numbers its tuples from the first it sees
+            mark.number_anew()  # but it numbers its tuples from the first it sees
         reference._flow({})
         members = [name]
         if isinstance(given, Family):

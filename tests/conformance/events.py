@@ -72,9 +72,18 @@ def progress(rng: Random, liked: str) -> Progress | None:
     return rng.choice([ordered, delayed, delayed, Punctuated(on, heartbeat=heartbeat, by=by), None])
 
 
+def several(rng: Random, liked: str) -> list[Progress] | Progress | None:
+    """What a stream promises of one field, or now and then of two."""
+    first, second = progress(rng, liked), progress(rng, rng.choice(ORDERED))
+    twice = first is not None and second is not None and first.punctuated and second.punctuated
+    if rng.random() < 0.8 or first is None or second is None or first.on == second.on or twice:
+        return first
+    return [first, second]
+
+
 def clocked(net: Network) -> bool:
     """Whether the time that passes can make a network emit."""
-    beats = any(s.progress and s.progress.heartbeat for s in net.streams.values())
+    beats = any(p.heartbeat for s in net.streams.values() for p in s.progressing)
     return beats or any(box.times_out for box in net.boxes.values())
 
 
@@ -99,7 +108,7 @@ class Events:
         while rows > 0:
             count = min(rng.choice([0, 1, 1, 2, 3, 5]), rows)
             stream = rng.choice(sorted(self._net.streams))
-            declared = self._net.streams[stream].progress
+            declared = self._net.streams[stream].punctuated
             made = tuple(self._row(declared) for _ in range(count))
             batches.append(Batch(stream, made, rng.random() < drains))
             rows -= max(count, 1)

@@ -175,7 +175,7 @@ def script(rng: Random, net: Network, most_batches: int = 5) -> list[Batch]:
     batches = []
     for _ in range(rng.randint(2, most_batches)):
         stream = rng.choice(sorted(net.streams))
-        rows = tuple(_row(rng, net.streams[stream].progress) for _ in range(rng.randint(0, 7)))
+        rows = tuple(_row(rng, net.streams[stream].punctuated) for _ in range(rng.randint(0, 7)))
         batches.append(Batch(stream, rows, rng.random() < 0.5))
     return batches
 

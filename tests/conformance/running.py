@@ -130,7 +130,7 @@ def expected(net: Network, batches: list[Batch], tables: Tables | None = None) -
     """The reference after all batches."""
     reference = Reference(net, tables)
     for batch in batches:
-        declared = net.streams[batch.stream].progress
+        declared = net.streams[batch.stream].punctuated
         for row in batch.rows:
             if "_punctuation" in row:
                 group = tuple(row[name] for name in declared.by) if declared else ()

@@ -12,7 +12,7 @@ from auroral.network.arc import Arc
 from auroral.network.check import type_arcs
 from auroral.network.types import Field, Schema, Type
 
-from .events import EVENT, ORDERED, TABLE, length, progress
+from .events import EVENT, ORDERED, TABLE, length, several
 
 _SIMPLE = ("int", "bigint", "double", "string", "decimal", "date", "timestamp", "boolean")
 _GROUPING = ("int", "bigint", "double", "string", "boolean", "date")
@@ -55,7 +55,7 @@ class _Builder:
         self._rng, self._net = rng, net
         liked = rng.choice(ORDERED)
         self._streams = [
-            net.stream(name, schema=EVENT, progress=progress(rng, liked))
+            net.stream(name, schema=EVENT, progress=several(rng, liked))
             for name in "abc"[: rng.choice([1, 2, 2, 3])]
         ]
         self._arcs = list(self._streams)
@@ -308,7 +308,7 @@ class _Builder:
     def _by(self, arc: Arc) -> tuple[str, ...]:
         own = ("_revises", "tup")  # an aggregate may make fields of these names itself
         names = [f.name for f in arc.schema if f.type.name in _GROUPING and f.name not in own]
-        grouped = {n for s in self._net.streams.values() if s.progress for n in s.progress.by}
+        grouped = {n for s in self._net.streams.values() for p in s.progressing for n in p.by}
         if grouped and grouped <= set(names) and self._rng.random() < 0.5:
             return tuple(sorted(grouped))
         return tuple(self._rng.sample(names, min(len(names), self._rng.choice([0, 0, 1, 1, 2]))))

@@ -15,7 +15,7 @@ from auroral.network.declarations import Stream
 from auroral.progress.lowwater import LowWater, as_values
 from auroral.progress.origins import ARRIVED, IDLE, OPENED, OriginRows
 from auroral.progress.sources import Arrivals, SourceProgress
-from auroral.reference.marks import StreamMark
+from auroral.reference.marks import StreamMarks
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def naive(source: SourceProgress, events: Sequence[Event]) -> list[Any]:
     """The mark after each event, by the reference, which keeps no history."""
     kind = {"punctuated": True} if source.punctuated else {"delay": source.delay}
     declared = Stream.model_validate({"schema": "n bigint", "progress": {"on": "n", **kind}})
-    mark, found = StreamMark(declared), []
+    mark, found = StreamMarks(declared), []
     for event in events:
         origin = str(event.origin) if event.origin >= 0 else None
         if event.kind == "tuple":

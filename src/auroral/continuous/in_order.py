@@ -40,9 +40,9 @@ def in_order(network: Network) -> Network:
         instead[arc] = f"{arc}#{SORTED}"
 
     for name, stream in network.streams.items():
-        declared = stream.progress
-        if declared is not None and not declared.by and not declared.ordered:
-            sort(name, declared.on)
+        for declared in stream.progressing[:1]:  # one order is kept: that of the first
+            if not declared.by and not declared.ordered:
+                sort(name, declared.on)
     for name in order:
         box = network.boxes[name]
         boxes[name] = _rewired(box, instead)

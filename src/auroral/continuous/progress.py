@@ -9,7 +9,7 @@ from auroral.network.box import LATE_PORTS
 from auroral.network.check import TypedArc
 from auroral.network.network import Network
 from auroral.network.types import Schema
-from auroral.progress.lowwater import GroupedLowWater, LowWater
+from auroral.progress.lowwater import GroupedLowWater, LowWater, Mark
 from auroral.progress.monotone import Field
 from auroral.progress.propagation import ArcProgress
 
@@ -24,8 +24,8 @@ def progressing(
     """
     found: dict[str, ArcProgress] = {}
     for name, stream in network.streams.items():
-        declared = stream.progress
-        found[name] = {stream.schema_.field(declared.on).name: LowWater()} if declared else {}
+        schema = stream.schema_
+        found[name] = {schema.field(one.on).name: LowWater() for one in stream.progressing}
     carried = _carried(network, arcs, order, found, computed=False)
     return {arc: tuple(marks) for arc, marks in carried.items()}
 
@@ -36,12 +36,12 @@ def promised(
     """The marks of each arc before anything has arrived: for all, by groups, or of pairs."""
     found: dict[str, ArcProgress] = {}
     for name, stream in network.streams.items():
-        declared, schema = stream.progress, stream.schema_
-        found[name] = {}
-        if declared is not None:
+        schema = stream.schema_
+        own: dict[str, Mark] = {}
+        for declared in stream.progressing:
             by = tuple(schema.field(field).name for field in declared.by)
-            on = schema.field(declared.on).name
-            found[name] = {on: GroupedLowWater(by, {}) if by else LowWater()}
+            own[schema.field(declared.on).name] = GroupedLowWater(by, {}) if by else LowWater()
+        found[name] = own
     return _carried(network, arcs, order, found)
 
 

@@ -91,7 +91,7 @@ class Ingest:
         self._scales: dict[str, int] = {}
         self._readers: dict[str, RowReader] = {}
         for name, stream in checked.network.streams.items():
-            progress = stream.progress
+            progress = stream.punctuated
             on = progress.on if progress else None
             self._scales[name] = stream.schema_.field(on).type.scale if on else 0
             self._readers[name] = RowReader(
@@ -101,7 +101,7 @@ class Ingest:
                 by=progress.by if progress else (),
                 extra=extra_of(stream.sources),
             )
-        self._marked = {n for n, s in checked.network.streams.items() if s.progress is not None}
+        self._marked = {n for n, s in checked.network.streams.items() if s.progressing}
         """The streams whose progress may depend on where tuples come from."""
         self._origins: dict[str, dict[str, int]] = {
             name: {origin: code for code, origin in enumerate(known)}

@@ -14,6 +14,7 @@ from auroral.boxes import Number
 from auroral.network.box import LATE_PORTS
 from auroral.network.check import CheckedNetwork
 from auroral.network.declarations import Stream
+from auroral.progress.declaration import Progress
 from auroral.progress.heartbeats import unit_caution
 from auroral.progress.lowwater import (
     END,
@@ -45,9 +46,13 @@ class ProgressPlane:
         self._checked = checked
         saved = saved or {}
         self._streams: dict[str, SourceProgress] = {}
+        """By stream; of further fields of a stream that progress, by stream and field."""
+        self._declared: dict[str, tuple[str, Progress]] = {}
         for name, stream in checked.network.streams.items():
-            if stream.progress is not None:
-                self._streams[name] = _restore(_initial(stream), saved.get(name))
+            for at, declared in enumerate(stream.progressing):
+                key = name if at == 0 else f"{name}@{declared.on}"
+                self._declared[key] = (name, declared)
+                self._streams[key] = _restore(_initial(stream, declared), saved.get(key))
         self._numbers = {
             name: box.input
             for name, box in checked.network.boxes.items()
@@ -74,16 +79,16 @@ class ProgressPlane:
     def logs(self) -> list[str]:
         """The logs it reads."""
         streams = [name for name in self._checked.network.streams if self.needs(name)]
-        origins = [origins_log(name) for name in self._streams]
+        origins = [origins_log(name) for name in self._streams if name == self._declared[name][0]]
         return [*streams, *origins, *([CLOCK] if self.uses_clock else [])]
 
     def needs(self, stream: str) -> list[str] | None:
         """The columns `advance` wants of a stream's tuples; None if nothing depends on them."""
-        declared = self._checked.network.streams[stream].progress
-        if declared is None:
+        every = self._checked.network.streams[stream].progressing
+        if not every:
             return ["_seq"] if stream in self._numbers.values() else None
         schema = self._checked.arcs[stream].schema
-        fields = [schema.field(name).name for name in (declared.on, *declared.by)]
+        fields = [schema.field(n).name for declared in every for n in (declared.on, *declared.by)]
         return ["_seq", *dict.fromkeys(fields)]
 
     def advance(
@@ -101,9 +106,16 @@ class ProgressPlane:
             before = int(mark.values[-1]) if len(mark.values) else 0
             counts = before + 1 + np.arange(len(moments), dtype=np.int64)
             self._numbered[name] = mark.then(moments, counts)
-        declared = self._checked.network.streams[stream].progress
-        if declared is None:
-            return
+        for key, (name, declared) in self._declared.items():
+            if name == stream:
+                own = declared is self._checked.network.streams[stream].punctuated
+                self._advance(key, tuples, punctuations if own else (), origins)
+
+    def _advance(
+        self, key: str, tuples: pa.Table, punctuations: Punctuations, origins: OriginRows | None
+    ) -> None:
+        stream, declared = self._declared[key]
+        moments = tuples["_seq"].to_numpy()
         schema = self._checked.arcs[stream].schema
         values, known = column_marks(tuples[schema.field(declared.on).name])
         groups = None
@@ -111,9 +123,9 @@ class ProgressPlane:
             columns = [tuples[schema.field(n).name].to_pylist() for n in declared.by]
             rows = zip(*columns, strict=True)
             groups = [group_key(g) for g, k in zip(rows, known, strict=True) if k]
-        self._judge_heartbeat(stream, values[known])
+        self._judge_heartbeat(key, values[known])
         arrivals = Arrivals(moments[known], values[known], groups, punctuations, origins)
-        self._streams[stream] = self._streams[stream].advance(arrivals)
+        self._streams[key] = self._streams[key].advance(arrivals)
 
     def tick(self, moments: Any, times_us: Any) -> None:
         """Let the clock pass."""
@@ -168,10 +180,9 @@ class ProgressPlane:
     def _carried(self, boxes: Sequence[str]) -> dict[str, ArcProgress]:
         found: dict[str, ArcProgress] = {name: {} for name in self._checked.network.streams}
         for name, progress in self._streams.items():
-            declared = self._checked.network.streams[name].progress
-            assert declared is not None
-            on = self._checked.arcs[name].schema.field(declared.on).name
-            found[name] = {on: progress.current()}
+            stream, declared = self._declared[name]
+            on = self._checked.arcs[stream].schema.field(declared.on).name
+            found[stream] = {**found[stream], on: progress.current()}
         for name in boxes:
             box = self._checked.network.boxes[name]
             if not box.executable:
@@ -226,29 +237,27 @@ class ProgressPlane:
                 state[name]["origins"] = _saved_origins(progress.origins, before)
         return state
 
-    def _judge_heartbeat(self, stream: str, values: Any) -> None:
+    def _judge_heartbeat(self, key: str, values: Any) -> None:
         """Warn once if the first values of a stream cannot be times of its heartbeat's unit."""
-        if self._streams[stream].heartbeat_lag is None or stream in self._beats_judged:
+        if self._streams[key].heartbeat_lag is None or key in self._beats_judged:
             return
-        kind = self._on_type(stream)
+        kind = self._on_type(key)
         now_us = self.clock.latest
         if len(values) and now_us is not None and kind.is_numeric:
-            self._beats_judged.add(stream)
+            self._beats_judged.add(key)
             value = float(values[0]) / 10**kind.scale
-            declared = self._checked.network.streams[stream].progress
-            assert declared is not None
-            unit = self._unit(stream)
+            stream, declared = self._declared[key]
+            unit = self._unit(key)
             caution = unit_caution(stream, declared.on, value, unit, now_us / 1_000_000)
             if caution is not None:
                 _LOG.warning(caution)
 
-    def _unit(self, stream: str) -> str:
-        declared = self._checked.network.streams[stream].progress
-        return (declared and declared.heartbeat and declared.heartbeat.unit) or "s"
+    def _unit(self, key: str) -> str:
+        beat = self._declared[key][1].heartbeat
+        return (beat and beat.unit) or "s"
 
-    def _on_type(self, stream: str) -> Any:
-        declared = self._checked.network.streams[stream].progress
-        assert declared is not None
+    def _on_type(self, key: str) -> Any:
+        stream, declared = self._declared[key]
         return self._checked.arcs[stream].schema.field(declared.on).type
 
 
@@ -280,9 +289,7 @@ def group_key(group: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(v if isinstance(v, plain) and v == v else str(v) for v in group)
 
 
-def _initial(stream: Stream) -> SourceProgress:
-    declared = stream.progress
-    assert declared is not None
+def _initial(stream: Stream, declared: Progress) -> SourceProgress:
     kind = stream.schema_.field(declared.on).type
     delay = declared.delay_in(kind.name)
     if kind.name == "decimal":

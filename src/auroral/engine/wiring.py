@@ -247,8 +247,8 @@ def declared_source(
         stream,
         spec,
         declared.schema_,
-        progress_on=declared.progress.on if declared.progress else None,
-        by=declared.progress.by if declared.progress else (),
+        progress_on=declared.punctuated.on if declared.punctuated else None,
+        by=declared.punctuated.by if declared.punctuated else (),
         root=root or network.directory or Path(),
         extra=extra_of(declared.sources if isinstance(spec, str) else [spec]),
     )

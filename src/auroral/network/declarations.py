@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -105,11 +105,55 @@ STORES = ("sqlite://", "postgresql://")
 Options = Annotated[dict[str, Any], Field(description="format, path and options of the format")]
 
 
+def _one_or_several(declared: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """An entry, or a list of entries, of which each is checked as one alone."""
+    if isinstance(declared, list | tuple):
+        if not declared:
+            raise NetworkError("BAD_PROGRESS", "expected at least one entry, found none")
+        return tuple(_entry(one, handler) for one in declared)
+    return handler(declared)
+
+
+def _entry(declared: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return handler(declared)
+    except ValidationError as error:
+        raise explained(error, Progress, declared, Positions()) from None
+
+
+def _written(progress: Progress | tuple[Progress, ...] | None) -> Any:
+    if isinstance(progress, tuple):
+        return [_written(one) for one in progress]
+    return progress and progress.model_dump(mode="json", exclude_defaults=True)
+
+
+class _OrList:
+    """Says in the JSON schema that a list of the same is allowed."""
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Any:
+        options = handler(core)["anyOf"]
+        several = {"type": "array", "items": options[0], "minItems": 1}
+        return {"anyOf": [options[0], several, *options[1:]]}
+
+
+if TYPE_CHECKING:
+    DeclaredProgress = Progress | tuple[Progress, ...] | None
+else:
+    DeclaredProgress = Annotated[
+        Progress | None,
+        WrapValidator(_one_or_several),
+        Placed,
+        PlainSerializer(_written),
+        _OrList(),
+    ]
+
+
 class Stream(Declaration):
     """An endless run of tuples of one schema."""
 
     schema_: Annotated[DeclaredSchema, Field(alias="schema")]
-    progress: Annotated[Progress | None, Placed] = None
+    progress: DeclaredProgress = None
+    """How it makes progress; a list if several of its fields do."""
     source: Options | Annotated[tuple[Options, ...], Field(min_length=1)] | None = None
     """Where its tuples come from; a list if several sources feed it."""
 
@@ -120,21 +164,50 @@ class Stream(Declaration):
             return ()
         return (self.source,) if isinstance(self.source, dict) else self.source
 
+    @property
+    def progressing(self) -> tuple[Progress, ...]:
+        """Its declared progress, of however many fields."""
+        if self.progress is None:
+            return ()
+        return (self.progress,) if isinstance(self.progress, Progress) else self.progress
+
+    @property
+    def punctuated(self) -> Progress | None:
+        """The entry that punctuations in the data speak of: the one that says so, or the first."""
+        return next(
+            (p for p in self.progressing if p.punctuated), next(iter(self.progressing), None)
+        )
+
     def model_post_init(self, _context: Any) -> None:
         _require_fields(self.schema_, "stream")
-        if self.progress is None:
-            return
-        field = _field(self.schema_, self.progress.on, "progress.on")
+        for progress in self.progressing:
+            self._require_progress(progress)
+        fields = [self.schema_.field(progress.on).name for progress in self.progressing]
+        twice = next((name for name in fields if fields.count(name) > 1), None)
+        if twice is not None:
+            raise NetworkError(
+                "BAD_PROGRESS", f"{twice} is declared to make progress twice", where="key progress"
+            )
+        if sum(progress.punctuated for progress in self.progressing) > 1:
+            raise NetworkError(
+                "BAD_PROGRESS",
+                "the data carry punctuations of one field: expected at most one entry with"
+                " punctuated: true",
+                where="key progress",
+            )
+
+    def _require_progress(self, progress: Progress) -> None:
+        field = _field(self.schema_, progress.on, "progress.on")
         if not field.type.is_orderable:
             raise NetworkError(
                 "BAD_PROGRESS",
                 f"progress needs a number, date or timestamp, but {field.name} is {field.type}",
                 where="key progress.on",
             )
-        for name in self.progress.by:
+        for name in progress.by:
             _field(self.schema_, name, "progress.by")
-        _require_delay(self.progress, field)
-        beat = self.progress.heartbeat
+        _require_delay(progress, field)
+        beat = progress.heartbeat
         if beat is not None and beat.unit is not None and not field.type.is_numeric:
             raise NetworkError(
                 "BAD_PROGRESS",

@@ -92,7 +92,7 @@ class Network:
         name: str,
         schema: str | Mapping[str, str] | Schema,
         *,
-        progress: Progress | None = None,
+        progress: Progress | Sequence[Progress] | None = None,
         source: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> Arc:
         """Declare a stream and return its arc; several sources may feed it."""

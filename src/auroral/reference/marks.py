@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from auroral.network.declarations import Stream
 from auroral.network.types import Type
+from auroral.progress.declaration import Progress
 
 Group = tuple[Any, ...]
 END = math.inf
@@ -96,6 +97,7 @@ class StreamMark:
     """The promise of one stream, raised by whatever arrives."""
 
     stream: Stream
+    progress: Progress | None
     ended: bool = False
     taken: int = 0
     _marks: dict[Group, list[tuple[int, Any]]] = field(default_factory=dict)
@@ -129,7 +131,7 @@ class StreamMark:
         if origin is not None:
             self._origins.setdefault(origin, None)
             self._active.add(origin)
-        declared = self.stream.progress
+        declared = self.progress
         if declared is None:
             return
         if declared.punctuated:
@@ -148,9 +150,9 @@ class StreamMark:
 
     def punctuate(self, value: Any, group: Group, origin: str | None = None) -> None:
         """Move to a value that the data promise; without an origin, of the whole stream."""
-        assert self.stream.progress is not None
+        assert self.progress is not None
         mark = number(value, self._type)
-        if origin is None or self.stream.progress.by:
+        if origin is None or self.progress.by:
             self._raise(group, mark)
         else:
             known = self._origins.get(origin)
@@ -160,7 +162,7 @@ class StreamMark:
 
     def _settle(self) -> None:
         """The least of the active origins, the greatest if none is; never back."""
-        declared = self.stream.progress
+        declared = self.progress
         if declared is None or declared.by:
             return
         if self._active:
@@ -172,7 +174,7 @@ class StreamMark:
 
     def tick(self, now_us: int) -> None:
         """Move to (now − lag), if there is a heartbeat."""
-        declared = self.stream.progress
+        declared = self.progress
         if declared is not None and declared.heartbeat is not None:
             unit = declared.heartbeat.unit or "s"
             lag = _clock(declared.heartbeat.lag_us(), self._type, unit)
@@ -181,7 +183,7 @@ class StreamMark:
 
     def promises(self) -> Promises:
         """What holds now; a group that never came has only the clock's word."""
-        declared = self.stream.progress
+        declared = self.progress
         if declared is None:
             return {}
         schema = self.stream.schema_
@@ -202,13 +204,13 @@ class StreamMark:
 
     @property
     def _type(self) -> Type:
-        assert self.stream.progress is not None
-        return self.stream.schema_.field(self.stream.progress.on).type
+        assert self.progress is not None
+        return self.stream.schema_.field(self.progress.on).type
 
     def _delay(self) -> Any:
         """The delay; on a type with a least unit, as many whole units as it has."""
-        assert self.stream.progress is not None
-        delay, type = self.stream.progress.delay_in(self._type.name), self._type
+        assert self.progress is not None
+        delay, type = self.progress.delay_in(self._type.name), self._type
         return math.floor(Fraction(delay) * 10**type.scale) if type.name == "decimal" else delay
 
     def _raise(self, group: Group, value: Any) -> None:
@@ -220,6 +222,56 @@ class StreamMark:
 
 def _or_least(known: Any, other: Any) -> Any:
     return other if known is None else known
+
+
+class StreamMarks:
+    """What a stream promises, of each of its fields that make progress."""
+
+    def __init__(self, stream: Stream):
+        entries: list[Progress | None] = [*stream.progressing] or [None]
+        self._marks = [StreamMark(stream, entry) for entry in entries]
+        self._punctuated = self._marks[entries.index(stream.punctuated)]
+
+    def end(self) -> None:
+        """Nothing comes any more."""
+        for mark in self._marks:
+            mark.ended = True
+
+    def open(self, origin: str) -> None:
+        """Wait for an origin from now on."""
+        for mark in self._marks:
+            mark.open(origin)
+
+    def rest(self, origin: str) -> None:
+        """Wait for an origin no more, until it brings something."""
+        for mark in self._marks:
+            mark.rest(origin)
+
+    def take(self, row: Mapping[str, Any], origin: str | None = None) -> None:
+        """Move after a tuple."""
+        for mark in self._marks:
+            mark.take(row, origin)
+
+    def punctuate(self, value: Any, group: Group, origin: str | None = None) -> None:
+        """Move the one that punctuations speak of."""
+        self._punctuated.punctuate(value, group, origin)
+
+    def tick(self, now_us: int) -> None:
+        """Move to (now − lag) where there is a heartbeat."""
+        for mark in self._marks:
+            mark.tick(now_us)
+
+    def promises(self) -> Promises:
+        """What holds now, by field."""
+        return {name: promise for mark in self._marks for name, promise in mark.promises().items()}
+
+    def numbers(self) -> Promise:
+        """What holds of the arrival numbers of its tuples."""
+        return self._marks[0].numbers()
+
+    def number_anew(self) -> None:
+        """Number tuples from the next on."""
+        self._marks[0].taken = 0
 
 
 def least(marks: list[Any]) -> Any:

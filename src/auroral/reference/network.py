@@ -36,7 +36,7 @@ from auroral.reference.dedup import ReferenceDedup
 from auroral.reference.filter import ReferenceFilter
 from auroral.reference.join import reference_join
 from auroral.reference.map import ReferenceMap
-from auroral.reference.marks import Promises, StreamMark, group_key
+from auroral.reference.marks import Promises, StreamMarks, group_key
 from auroral.reference.number import ReferenceNumber
 from auroral.reference.operator import Emission, Failed, Now, Operator, Row, Tuple, TupleByTuple
 from auroral.reference.promises import rule
@@ -84,7 +84,7 @@ class Reference:
         """On how many tuples a Python function raised, by query."""
         self._tables = _filled(network, tables or {})
         self._collected: dict[str, list[Tuple]] = {name: [] for name in self.checked.arcs}
-        self._marks = {name: StreamMark(stream) for name, stream in network.streams.items()}
+        self._marks = {name: StreamMarks(stream) for name, stream in network.streams.items()}
         self._moment = 0
         self._clock_us: int | None = None
         self._ended = False
@@ -139,7 +139,7 @@ class Reference:
     ) -> None:
         """Let a punctuation arrive: no tuple (of the group) below `value` comes any more."""
         self._require_stream(stream)
-        declared = self.network.streams[stream].progress
+        declared = self.network.streams[stream].punctuated
         if declared is None or len(group) != len(declared.by):
             expected = "no progress is declared" if declared is None else f"by {declared.by}"
             raise UsageError("BAD_ROW", f"a punctuation of {group!r}: {expected}", where=stream)
@@ -150,7 +150,7 @@ class Reference:
     def end(self) -> None:
         """Let all input end: every window closes, every buffer empties."""
         for mark in self._marks.values():
-            mark.ended = True
+            mark.end()
         if not self._ended:
             self._ended = True
             self._flow({})
