@@ -168,7 +168,15 @@ class Client:
         unknown = (codes.UNKNOWN_TOPIC_OR_PART, codes._UNKNOWN_TOPIC, codes._UNKNOWN_PARTITION)
         if error.code() in unknown:
             return self._refused("there is no such topic")
-        retryable = bool(error.retriable()) or error.code() in self._passing()
+        electing = (  # brokers that have just started
+            codes.LEADER_NOT_AVAILABLE,
+            codes.NOT_LEADER_FOR_PARTITION,
+            codes.REQUEST_TIMED_OUT,
+            codes.BROKER_NOT_AVAILABLE,
+            codes.REPLICA_NOT_AVAILABLE,
+            codes.NETWORK_EXCEPTION,
+        )
+        retryable = error.retriable() or error.code() in (*self._passing(), *electing)
         told = f": {self._told}" if self._told and error.code() in self._passing() else ""
         problem = f"{error.str()}{told}"
         return KafkaSourceError.of(self._stream, self._options, problem, retryable=retryable)
