@@ -14,6 +14,7 @@ import pytest
 import auroral.spark.stateful_runner
 from auroral.boxes import Union
 from auroral.engine import Engine
+from auroral.network.check import what_boxes_see
 from auroral.network.network import Network
 from auroral.network.types import Field, Schema
 from auroral.reference.network import _operator
@@ -179,10 +180,11 @@ def _run_plain(self: Runner, superbox: Any, train: Files, *, through_driver: boo
 def _through(checked: Any, boxes: Sequence[str], train: Files) -> dict[str, Carried]:
     """What boxes that remember nothing make of a train."""
     arcs: dict[str, Carried] = {source: _read(files) for source, files in train.items()}
+    scope = what_boxes_see(checked.network, None)
     for name in boxes:
         box = checked.network.boxes[name]
         schemas = checked.schemas_of(name)
-        operator = _operator(name, box, schemas, checked.network.directory)
+        operator = _operator(name, box, schemas, scope)
         for port, arc in enumerate(box.sources()):
             for hidden, row in arcs.get(arc, ()):
                 if isinstance(box, Union):  # one moment may come on several ways
