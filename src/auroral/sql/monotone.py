@@ -11,6 +11,7 @@ that wrap round are below such a mark, and late.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
@@ -49,6 +50,13 @@ _GROWING = {
     **dict.fromkeys(("timestamp_seconds", "timestamp_millis", "timestamp_micros"), (0,)),
 }
 """By function, the arguments in which it never decreases while the others are constants."""
+_EXACT: dict[str, Callable[[int, Any], int]] = {
+    "cast": lambda value, _: value,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+}
+"""What wraps round, on integers that have no end."""
 
 
 @lru_cache(maxsize=4096)
@@ -172,10 +180,13 @@ def _function(node: Call | Cast, source: Type, type: Type, constant: Any) -> Cal
     """The function of one value of the field; whole numbers do not wrap round."""
     if type.is_integral and source.name == "decimal" and isinstance(node, Cast):
         return int
+    if type.is_integral and source.is_integral and _called(node) in _EXACT:
+        exact = _EXACT[_called(node)]
+        return lambda value: exact(value, constant)
     if type.is_integral and source.name == "float" and isinstance(node, Cast):
         return lambda value: math.trunc(value) if math.isfinite(value) else None
     if type.is_integral and _called(node) in ("round", "bround"):
-        places, half_up = int(constant), _called(node) == "round"
+        places, half_up = int(constant or 0), _called(node) == "round"
         return lambda value: int(rounded(Decimal(value), places, half_up))
     run = compile_node(node, _one(source)).run
     return lambda value: run({_ARGUMENT: value})
