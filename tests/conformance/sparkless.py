@@ -16,7 +16,6 @@ from auroral.boxes import Union
 from auroral.engine import Engine
 from auroral.network.check import what_boxes_see
 from auroral.network.network import Network
-from auroral.network.types import Field, Schema
 from auroral.reference.network import _operator
 from auroral.reference.operator import Emission, Tuple
 from auroral.spark.plan import arc_schema, in_order
@@ -59,10 +58,12 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def make_engine(network: Network, **options: Any) -> Iterator[Engine]:
+def make_engine(network: Network, *, bind: Any = (), **options: Any) -> Iterator[Engine]:
     """As the fixture of that name; an engine that crashed is dropped as it stands."""
     given = {"background": False, **options}
     engine = Engine(network, spark=NoSession(), **given)  # type: ignore[arg-type]
+    for output, sink in bind:
+        engine.bind_sink(output, sink)
     engine.start()
     try:
         yield engine
@@ -142,8 +143,8 @@ def _batch(runner: StatefulRunner, port: int, tuples: Carried) -> pa.Table:
 def _finished(result: pa.Table, runner: StatefulRunner) -> pa.Table:
     """The rest of a predicate, arithmetic on aggregates."""
     physical = runner.physical
-    assert not physical.structs
-    returned = Schema(tuple(Field(name, type) for name, type in physical.returns))
+    assert not physical.calls, "joins that call Python functions need Spark"
+    returned = physical.returned()
     texts = physical.compute or {name: f"`{name}`" for name, _ in physical.returns}
     finds = [evaluator(text, returned) for text in texts.values()]
     keep = evaluator(physical.where, returned) if physical.where is not None else None
@@ -152,6 +153,8 @@ def _finished(result: pa.Table, runner: StatefulRunner) -> pa.Table:
     rows: list[list[Any]] = []
     for row in result.to_pylist():
         note = row[NOTE]
+        for name, parts in physical.structs.items():
+            row[name] = {part: row[column] for column, part in parts}
         if note is None and keep is not None and keep(row) is not True:
             continue
         values = [None if note is not None else find(row) for find in finds]
@@ -163,7 +166,6 @@ def _finished(result: pa.Table, runner: StatefulRunner) -> pa.Table:
 
 
 def _run_plain(self: Runner, superbox: Any, train: Files, *, through_driver: bool) -> StepResult:
-    assert through_driver
     made = _through(self.checked, superbox.boxes, train)
     result = StepResult()
     for arc in superbox.terminals:

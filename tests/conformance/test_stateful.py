@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -11,13 +12,16 @@ import pytest
 import auroral.spark.boxes.aggregate
 import auroral.spark.stateful_runner
 import auroral.storage.store
+from auroral import Network, Order
+from auroral.boxes import Join
+from auroral.network.box import Box
+from auroral.testing import Collector, run
 
+from . import sparkless
 from .events import TABLE_ROWS, Events
 from .networks import Way, way
 from .running import MakeEngine, Run
 from .stateful import stateful_network
-
-pytestmark = pytest.mark.spark
 
 TABLES = {"refs": TABLE_ROWS}
 
@@ -43,6 +47,7 @@ SEEDS = {
 }
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize(
     ("kind", "seed"), [(kind, seed) for kind, seeds in SEEDS.items() for seed in seeds]
 )
@@ -73,6 +78,7 @@ def test_functions_with_state_survive_crashes(
     Run(make_engine, net, batches, chosen, TABLES).go(tmp_path)
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("crashing", [False, True])
 @pytest.mark.parametrize("seed", range(3, 7))
 def test_any_network_gives_what_the_reference_gives(
@@ -88,3 +94,49 @@ def test_any_network_gives_what_the_reference_gives(
     chosen = way(rng, crashing=crashing)
     set_out(monkeypatch, chosen)
     Run(make_engine, net, batches, chosen, TABLES).go(tmp_path)
+
+
+def needs_spark(box: Box) -> bool:
+    """Whether a box is a join that calls a Python function, which Spark does behind the kernel."""
+    return isinstance(box, Join) and "picky" in (box.on or "")
+
+
+@pytest.mark.parametrize("crashing", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_any_network_gives_the_same_without_spark(
+    seed: int, crashing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same law with kernels in this process: quick, so that a hunt tries many networks."""
+    sparkless.no_spark(monkeypatch)
+    rng = Random(f"without Spark {seed} {crashing}")
+    drawn = (stateful_network(rng, 6) for _ in count())
+    net = next(net for net in drawn if not any(map(needs_spark, net.boxes.values())))
+    batches = Events(rng, net).script(30, drains=0.1)
+    chosen = way(rng, crashing=crashing)
+    set_out(monkeypatch, chosen)
+    Run(sparkless.make_engine, net, batches, chosen, TABLES).go(tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sorts_behind_sorts_end_in_order(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one sort lets go at the end drives tuples out of the next, then the rest leaves."""
+    sparkless.no_spark(monkeypatch)
+    rng = Random(seed)
+    net = Network("sorts")
+    arc = net.stream("s", "g int, z int, v int, number int")
+    for by in (rng.choice([(), ("g",)]), rng.choice([("g",), ("g", "z")])):
+        arc = arc.bsort(Order("v", slack=rng.randint(1, 3), by=by))
+    net.output("o", arc)
+    few = (None, 0, 1)
+    rows = [
+        (rng.choice(few), rng.choice(few), rng.choice((None, 0, 1, 2, 3)), number)
+        for number in range(30)
+    ]
+    sink = Collector()
+    train = rng.choice((1, 3, 100))
+    with sparkless.make_engine(net, bind=[("o", sink)], state=tmp_path, train=train) as engine:
+        engine.enqueue("s", rows)
+        engine.finish()
+    assert sink.rows == run(net, {"s": rows})["o"]

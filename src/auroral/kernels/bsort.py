@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,8 @@ from auroral.kernels.units import numbers
 _PASSES = 32
 """Beyond so many passes over all rows, one heap per group is faster."""
 
-_LAST = b"\xff"
+_DRIVEN_OUT, _LEFT = b"\x01", b"\x02"
+"""At the moment of the end: tuples that others drove out come before those that were left."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,9 @@ class BSortKernel:
         rest = rows.filter(pa.array(stays)) if len(out) else rows
         if context.ended is not None and context.ended < context.last:
             left = self._released(rest, np.full(rest.num_rows, context.ended))
-            # What is left comes after what tuples of that last moment drove out.
-            after = pa.array([_LAST] * rest.num_rows, pa.binary())
-            sub = joined(after, left["_sub"].combine_chunks())
-            emitted.append(left.set_column(2, "_sub", sub))
+            at_end = np.asarray(emitted[0]["_seq"]) == context.ended
+            first = np.where(at_end, _DRIVEN_OUT, b"")
+            emitted = [_behind(first, emitted[0]), _behind(np.full(rest.num_rows, _LEFT), left)]
             rest = rest.slice(0, 0)
         changed = {"held": rest} if new.num_rows or rest.num_rows != stored else {}
         return Emitted({"": pa.concat_tables(emitted)}, changed, held=rest.num_rows)
@@ -145,6 +146,12 @@ class BSortKernel:
             arrivals.late_counts(),
             held=int((when >= context.last).sum()),
         )
+
+
+def _behind(first: Any, emitted: pa.Table) -> pa.Table:
+    """The same tuples, ordered within their moment by other bytes first."""
+    sub = joined(pa.array(first, pa.binary()), sub_bytes(emitted))
+    return emitted.set_column(emitted.column_names.index("_sub"), "_sub", sub)
 
 
 def _least_leaves(ids: Ids, order: Ids, rows: Ids, slack: int) -> Ids:
