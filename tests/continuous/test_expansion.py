@@ -50,11 +50,21 @@ def _with_queries() -> au.Network:
     return net
 
 
+def test_a_resample_waits_for_its_right_side_only() -> None:
+    net = au.Network("sides")
+    left = net.stream("left", "a int")
+    right = net.stream("right", "b int", progress=au.Ordered("b"))
+    a, b = au.Order("a"), au.Order("b")
+    left.resample(right, left=a, right=b, within=1, n="count(*)", name="right_promises")
+    assert never_closing(net) == []
+    right.resample(left, left=b, right=a, within=1, n="count(*)", name="left_promises")
+    assert [caution.where for caution in never_closing(net)] == ["box left_promises"]
+
+
 def test_what_waits_is_told_as_of_the_boxes_that_queries_would_be() -> None:
     found = never_closing(_with_queries())
-    waiting = [caution.where.removeprefix("box ").partition("#")[0] for caution in found]
     # A join waits for nothing: without progress it only keeps what it holds.
-    assert waiting == ["sorted", "counted"]
+    assert [caution.where for caution in found] == ["box sorted", "query counted"]
     assert {caution.code for caution in found} == {"NEVER_CLOSES"}
     assert found == never_closing(expanded(_with_queries()))
 

@@ -46,11 +46,12 @@ def buffered_model(
             if len(buffer) > slack:
                 least = min(buffer, key=lambda item: item[:2])
                 buffer.remove(least)
-                out.append(least[2] | {"_seq": moment, "_sub": row["_sub"]})
+                first = b"\x01" if moment == ended else b""
+                out.append(least[2] | {"_seq": moment, "_sub": first + row["_sub"]})
         if moment == ended:
             left = sorted((item for b in buffers.values() for item in b), key=lambda item: item[:2])
             rest = [released(item[2], moment, kind) for item in left]
-            out += [row | {"_sub": b"\xff" + row["_sub"]} for row in rest]
+            out += [row | {"_sub": b"\x02" + row["_sub"]} for row in rest]
             buffers = {}
         held.append(sum(map(len, buffers.values())))
     return out, held
@@ -197,11 +198,12 @@ def test_by_arrival(data: st.DataObject) -> None:
         mine = [one for one in waiting if one["f1"] == row["f1"]]
         if len(mine) > (slack or 0):
             waiting = [one for one in waiting if one is not mine[0]]
-            out.append(mine[0] | {"_seq": row["_seq"], "_sub": row["_sub"]})
+            first = b"\x01" if row["_seq"] == ended else b""
+            out.append(mine[0] | {"_seq": row["_seq"], "_sub": first + row["_sub"]})
     if ended is not None:
         at = [one["_seq"].to_bytes(8, "big") + one["_sub"] for one in waiting]
         out += [
-            one | {"_seq": ended, "_sub": b"\xff" + sub}
+            one | {"_seq": ended, "_sub": b"\x02" + sub}
             for one, sub in zip(waiting, at, strict=True)
         ]
         waiting = []

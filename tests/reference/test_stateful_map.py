@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -62,6 +62,29 @@ def test_count_100() -> None:
     assert run(net, {"reports": rows})["all"] == [
         {"sid": time % 3, "n": time + 1} for time in range(99, 650, 100)
     ]
+
+
+class OneListForAll:
+    """Gives every group the same object as its first state."""
+
+    returns = "n int"
+    first: ClassVar[list[int]] = []
+
+    def init(self) -> list[int]:
+        return self.first
+
+    def step(self, state: list[int], row: dict[str, Any]) -> tuple[list[int], dict[str, int]]:
+        state.append(1)
+        return state, {"n": len(state)}
+
+
+def test_groups_share_no_state() -> None:
+    net = au.Network("shared")
+    s = net.stream("s", "k int")
+    s.stateful_map(OneListForAll, by=("k",), name="m")
+    for _ in range(2):
+        out = run(net, {"s": [(1,), (2,), (1,), (2,)]})
+        assert [row["n"] for row in out["m"]] == [1, 1, 2, 2]
 
 
 def test_a_call_that_fails_leaves_the_state_as_it_was() -> None:

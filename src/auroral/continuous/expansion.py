@@ -128,15 +128,17 @@ def never_closing(network: Network) -> list[Caution]:
         box = plain.boxes[name]
         if not isinstance(box, Aggregate | BSort | Resample) or box.times_out:
             continue
-        orders = (box.left, box.right) if isinstance(box, Resample) else (box.order,)
-        for arc, one in zip(box.sources(), orders, strict=True):
-            fields = {field.lower() for field in found[arc]}
-            if one.attribute is not None and one.attribute.lower() not in fields:
-                message = (
-                    f"waits for progress on {one.on}, but {arc} promises none: what it holds"
-                    " comes out at the end of the input only (declare progress, or give slack)"
-                )
-                cautions.append(Caution("NEVER_CLOSES", message, f"box {name}"))
+        # A resample waits for its right side only; the left side decides what it may forget.
+        one, arc = (box.right if isinstance(box, Resample) else box.order), box.sources()[-1]
+        fields = {field.lower() for field in found[arc]}
+        if one.attribute is not None and one.attribute.lower() not in fields:
+            message = (
+                f"waits for progress on {one.on}, but {arc} promises none: what it holds"
+                " comes out at the end of the input only (declare progress, or give slack)"
+            )
+            query, boxed, _ = name.partition("#")
+            where = f"query {query}" if boxed else f"box {name}"
+            cautions.append(Caution("NEVER_CLOSES", message, where))
     return cautions
 
 

@@ -147,7 +147,7 @@ class _Calls:
                 groups[id] = _Group(self._unpickled(saved), saved)
             try:
                 if id not in groups:
-                    groups[id] = _Group(self.make().init(), None)
+                    groups[id] = _Group(self._initial(), None)
                 group = groups[id]
                 made = self._called(group, dict(zip(names, values, strict=True)))
             except BaseException as error:  # sys.exit() is no more than another mistake
@@ -197,13 +197,17 @@ class _Calls:
     def _as_before(self, group: _Group) -> _Group:
         """A group without the call that failed, which may have changed the state before."""
         saved = group.saved
-        again = _Group(self.make().init() if saved is None else self._unpickled(saved), saved)
+        again = _Group(self._initial() if saved is None else self._unpickled(saved), saved)
         names = self._kernel.names
         for row in group.since:
             values = [column[0] for column in _python(self._row(row))]
             self._called(again, dict(zip(names, values, strict=True)))
         # Saved anew, so that the next failure need not repeat the same calls.
         return _Group(again.state, self._pickled(again.state) if group.since else saved)
+
+    def _initial(self) -> Any:
+        """The first state of a group: a copy, as `init` may give the same object to all groups."""
+        return self._unpickled(self._pickled(self.make().init()))
 
     def _pickled(self, state: Any) -> bytes:
         try:

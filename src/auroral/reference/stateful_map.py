@@ -42,7 +42,7 @@ class ReferenceStatefulMap:
         try:
             function = self._make()
             stored = self._states.get(group)
-            state = function.init() if stored is None else pickle.loads(stored)
+            state = pickle.loads(pickle.dumps(function.init()) if stored is None else stored)
             state, row = function.step(state, pickle.loads(pickle.dumps(arrived.row)))
             made = None if row is None else self._fitted(row)
         except RAISED as error:

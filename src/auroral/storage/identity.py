@@ -10,7 +10,7 @@ from typing import Any
 from auroral.errors import StateError
 from auroral.storage.manifest import FORMAT, Manifest
 
-ORDERED = frozenset(("schema", "routes", "compute", "report"))
+ORDERED = frozenset(("schema", "routes", "compute", "report", "returns"))
 """The parameters whose keys are in an order that counts: of fields, and of what is tried first."""
 
 
