@@ -134,7 +134,7 @@ def test_boxes_that_are_to_come_have_a_name_already() -> None:
         engine.modify(add={"boxed": BOXED, "sunk": SUMS})
         assert engine.dequeue("boxed").schema.names == ["n"]
         assert engine.describe("boxed")["kind"] == "query"
-        assert engine.stats()["queries"]["boxed"] == {"sql": BOXED, "shared": False}
+        assert engine.stats()["queries"]["boxed"] == {"sql": BOXED, "shared": False, "late": {}}
         sink = Lasting()
         engine.bind_sink("sunk", sink)
         engine.enqueue("ticks", batch(10, 15))

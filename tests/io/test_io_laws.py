@@ -21,7 +21,7 @@ from auroral.io.csv_reader import CsvReader
 from auroral.io.directory import DirectorySource
 from auroral.io.files import FileSource
 from auroral.io.fit import Extra
-from auroral.io.jsonl_reader import JsonlReader
+from auroral.io.jsonl_reader import JsonRecords
 from auroral.io.source import Source
 from auroral.network.types import Schema
 
@@ -115,7 +115,7 @@ def read(path: Path, block: int, *, fast: bool = True, limits: tuple[int, ...] =
     slow = () if fast else (mock.patch.object(CsvReader, "_split", return_value=None),)
     with mock.patch.object(blocks, "BLOCK_BYTES", block):
         if slow:
-            with slow[0], mock.patch.object(JsonlReader, "_read", return_value=None):
+            with slow[0], mock.patch.object(JsonRecords, "read", return_value=None):
                 return drain(source(path), cycle(list(limits)))
         return drain(source(path), cycle(list(limits)))
 
@@ -246,7 +246,7 @@ def test_other_fields_are_read_the_same_in_any_blocks(
     more = [*lines, '{"t":1,"s":"a","u":[1,2.50]}', '{"u":{"v":1}}', '{"T":7,"u":1,"w":2}']
 
     def found(size: int, fast: bool = True) -> list[Any]:
-        slow = mock.patch.object(JsonlReader, "_read", return_value=None)
+        slow = mock.patch.object(JsonRecords, "read", return_value=None)
         with mock.patch.object(blocks, "BLOCK_BYTES", size), nullcontext() if fast else slow:
             source = FileSource("s", path, schema, progress_on="t", extra=extra)
             return said(drain(source, cycle([1000])))
