@@ -43,7 +43,9 @@ class Model:
         reference = Reference(net)
         for stream, row in self.history:
             # What a stream has promised it has promised to those who come later too.
-            reference._marks[stream].take(_fitted(row, net.streams[stream].schema_))
+            reference._marks[reference._streams[stream]].take(
+                _fitted(row, net.streams[stream].schema_)
+            )
         for mark in reference._marks.values():
             mark.number_anew()  # but it numbers its tuples from the first it sees
         reference._flow({})

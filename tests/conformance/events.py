@@ -81,6 +81,21 @@ def several(rng: Random, liked: str) -> list[Progress] | Progress | None:
     return [first, second]
 
 
+def routing(
+    rng: Random, declared: list[Progress] | Progress | None
+) -> list[Progress] | Progress | None:
+    """The same, but tuples below one of the marks, or any of them, leave the stream."""
+    if declared is None:
+        return None
+    entries = declared if isinstance(declared, list) else [declared]
+    chosen = rng.sample(range(len(entries)), rng.randint(1, len(entries)))
+    routed = [
+        one.model_copy(update={"below": "route"}) if at in chosen else one
+        for at, one in enumerate(entries)
+    ]
+    return routed if isinstance(declared, list) else routed[0]
+
+
 def clocked(net: Network) -> bool:
     """Whether the time that passes can make a network emit."""
     beats = any(p.heartbeat for s in net.streams.values() for p in s.progressing)

@@ -12,7 +12,7 @@ from auroral.network.arc import Arc
 from auroral.network.check import type_arcs
 from auroral.network.types import Field, Schema, Type
 
-from .events import EVENT, ORDERED, TABLE, length, several
+from .events import EVENT, ORDERED, TABLE, length, routing, several
 
 _SIMPLE = ("int", "bigint", "double", "string", "decimal", "date", "timestamp", "boolean")
 _GROUPING = ("int", "bigint", "double", "string", "boolean", "date")
@@ -34,11 +34,16 @@ ORDER_KEPT = {
 PLAIN = ("filter", "map", "union", "routes")
 
 
-def stateful_network(rng: Random, most_boxes: int, kinds: tuple[str, ...] = KINDS) -> Network:
-    """Up to so many boxes over one to three streams; at least one of them remembers."""
+def stateful_network(
+    rng: Random, most_boxes: int, kinds: tuple[str, ...] = KINDS, *, routed: bool = False
+) -> Network:
+    """Up to so many boxes over one to three streams; at least one of them remembers.
+
+    With `routed`, late tuples leave streams that make progress.
+    """
     net = Network("random", directory=Path(__file__).parent)
     net.function("picky", "plain_functions:picky", returns="bigint")
-    builder = _Builder(rng, net)
+    builder = _Builder(rng, net, routed)
     boxes = rng.randint(1, most_boxes)
     first = rng.randrange(boxes)
     for number in range(boxes):
@@ -51,15 +56,16 @@ def stateful_network(rng: Random, most_boxes: int, kinds: tuple[str, ...] = KIND
 
 
 class _Builder:
-    def __init__(self, rng: Random, net: Network):
+    def __init__(self, rng: Random, net: Network, routed: bool):
         self._rng, self._net = rng, net
         liked = rng.choice(ORDERED)
-        self._streams = [
-            net.stream(name, schema=EVENT, progress=several(rng, liked))
-            for name in "abc"[: rng.choice([1, 2, 2, 3])]
-        ]
+        self._streams = []
+        for name in "abc"[: rng.choice([1, 2, 2, 3])]:
+            declared = several(rng, liked)
+            declared = routing(rng, declared) if routed else declared
+            self._streams.append(net.stream(name, schema=EVENT, progress=declared))
         self._arcs = list(self._streams)
-        self._late: list[Arc] = []
+        self._late = [arc.late for arc in self._streams if net.streams[arc.name].routed]
         self._joins = 0
 
     def add(self, kind: str, number: int) -> None:

@@ -25,6 +25,7 @@ class Number(OneInput):
     kind: ClassVar[str] = "number"
     executable: ClassVar[bool] = True
     stateful: ClassVar[bool] = True
+    counts_arrivals: ClassVar[bool] = True
 
     box: Literal["number"] = "number"
     as_: Annotated[StrictStr, Alias(alias="as")]

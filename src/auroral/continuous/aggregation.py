@@ -64,6 +64,7 @@ def number(plan: Plan, source: Source, flow: Flow) -> tuple[Flow, Windows]:
             "rows are counted as they enter the system: an aggregate over [ROWS n] reads a"
             f" stream, not {source.label}",
             code="BAD_WINDOW",
+            hint="a stream with below: route is none of these: late tuples leave it before",
         )
     name = free_name("arrival_number", plan.schemas[flow.arc].names)
     arc = plan.add(Number, window.piece, {}, input=flow.arc, **{"as": name})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from auroral.boxes import Map, Number
-from auroral.network.box import LATE_PORTS
+from auroral.network.box import LATE_PORTS, late_arc
 from auroral.network.check import TypedArc
 from auroral.network.network import Network
 from auroral.network.types import Schema
@@ -26,6 +26,7 @@ def progressing(
     for name, stream in network.streams.items():
         schema = stream.schema_
         found[name] = {schema.field(one.on).name: LowWater() for one in stream.progressing}
+        found |= {late_arc(name): {}} if stream.routed else {}
     carried = _carried(network, arcs, order, found, computed=False)
     return {arc: tuple(marks) for arc, marks in carried.items()}
 
@@ -42,6 +43,7 @@ def promised(
             by = tuple(schema.field(field).name for field in declared.by)
             own[schema.field(declared.on).name] = GroupedLowWater(by, {}) if by else LowWater()
         found[name] = own
+        found |= {late_arc(name): {}} if stream.routed else {}
     return _carried(network, arcs, order, found)
 
 

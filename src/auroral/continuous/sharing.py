@@ -58,12 +58,14 @@ class QueryReader:
         self._progress = progressing(network, arcs, order)
         self._revised = {name: arc.revised_by for name, arc in arcs.items() if arc.revised_by}
         self._functions = python_functions(network)
+        self._counted = [name for name, stream in network.streams.items() if not stream.routed]
+        """The streams whose tuples all enter, so that rows can be counted as they arrive."""
         self._scope = scope
         self._reader = Reader(
             self._schemas,
             self._progress,
             scope=scope,
-            streams=network.streams,
+            streams=self._counted,
             functions=self._functions,
         )
         self._families: dict[tuple[str, Schema], tuple[Template | ReadAggregate, ReadFamily]] = {}
@@ -115,7 +117,7 @@ class QueryReader:
                 self._schemas,
                 self._progress,
                 scope=self._scope,
-                streams=self._network.streams,
+                streams=self._counted,
             )
             if not all(box.passes_revisions for box in compiled.boxes.values()):
                 self._require_final(query)
@@ -131,7 +133,7 @@ class QueryReader:
         if len(read_query(query.sql).sources) <= 2 and not self._called(query.sql):
             return None
         around = Surroundings(
-            self._schemas, self._progress, self._scope, self._network.streams, self._functions
+            self._schemas, self._progress, self._scope, self._counted, self._functions
         )
         try:
             return asked(query.sql, around), self._functions
@@ -202,7 +204,7 @@ class QueryReader:
                 self._schemas,
                 self._progress,
                 scope=self._scope,
-                streams=self._network.streams,
+                streams=self._counted,
             )
             self._require_one_mark(found.shape)
             return Shared(found, _rows(found.constants_table(), 1))
@@ -250,7 +252,7 @@ class QueryReader:
                 self._progress,
                 columns=types,
                 scope=self._scope,
-                streams=self._network.streams,
+                streams=self._counted,
             )
             self._require_one_mark(found.shape)
         for item in found.items:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from auroral.boxes.eddy import Eddy
 from auroral.boxes.stateful_map import StatefulMap
 from auroral.continuous.expansion import expanded
+from auroral.continuous.gates import gated
 from auroral.continuous.in_order import in_order
 from auroral.continuous.sharing import python_functions
 from auroral.engine.eddy import EddyBox
@@ -37,7 +38,7 @@ def running(
     boxed: Mapping[str, Query] | None = None,
     eddies: Sequence[tuple[str, ...]] = (),
 ) -> Network:
-    """The network of boxes alone that runs: eddies, other queries compiled, order if wanted."""
+    """The network of boxes alone that runs: eddies, queries compiled, gates, order if wanted."""
     own = copy.copy(network)
     own.queries = dict(network.queries if boxed is None else boxed)
     shared = set(network.queries) - set(own.queries)
@@ -47,7 +48,7 @@ def running(
     plain = expanded(own, resolver)
     plain = in_order(plain) if plain.engine.order == "enforce" else plain
     plain.boxes = plain.boxes | {eddy_name(arcs): Eddy(inputs=arcs) for arcs in eddies}
-    return plain
+    return gated(plain)
 
 
 def stateful_runner(

@@ -439,7 +439,8 @@ class Engine:
     def describe(self, name: str) -> dict[str, Any]:
         """What is known of one entity: its declaration, schema, counts and progress."""
         self._require_running()
-        return describe_entity(name, self._loop.works.checked, self.stats())
+        checked = self._loop.works.checked
+        return describe_entity(name, self.network.streams, checked, self.stats())
 
     def stats(self) -> dict[str, Any]:
         """Tuples in and out, steps, times, queues, dead letters and progress."""

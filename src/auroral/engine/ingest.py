@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from auroral.continuous.gates import declared_name, running_names
 from auroral.engine.clock import LAST_TIME
 from auroral.engine.dead import DeadLetters
 from auroral.engine.plane import CLOCK, group_key, origins_log
@@ -86,11 +87,14 @@ class Ingest:
         """How many moments an arrival takes: the clock's, if it matters, comes before its own."""
         self._lock = threading.RLock()
         self._closed = False
-        self._schemas = {n: s.schema_ for n, s in checked.network.streams.items()}
+        self._logs = running_names(checked.network)
+        """The logs of streams, by what users call them; so is everything else here."""
+        streams = {name: checked.network.streams[log] for name, log in self._logs.items()}
+        self._schemas = {n: s.schema_ for n, s in streams.items()}
         self._arrow = {name: arc_schema(schema) for name, schema in self._schemas.items()}
         self._scales: dict[str, int] = {}
         self._readers: dict[str, RowReader] = {}
-        for name, stream in checked.network.streams.items():
+        for name, stream in streams.items():
             progress = stream.punctuated
             on = progress.on if progress else None
             self._scales[name] = stream.schema_.field(on).type.scale if on else 0
@@ -101,12 +105,12 @@ class Ingest:
                 by=progress.by if progress else (),
                 extra=extra_of(stream.sources),
             )
-        self._marked = {n for n, s in checked.network.streams.items() if s.progressing}
+        self._marked = {n for n, s in streams.items() if s.progressing}
         """The streams whose progress may depend on where tuples come from."""
         self._origins: dict[str, dict[str, int]] = {
             name: {origin: code for code, origin in enumerate(known)}
             for name in self._marked
-            if (known := store.manifest.source(origins_log(name))) is not None
+            if (known := store.manifest.source(origins_log(self._logs[name]))) is not None
         }
         """The numbers of origins in the logs, by stream and name."""
         self._waiting: dict[str, list[_Held]] = {}
@@ -295,12 +299,12 @@ class Ingest:
             table = table.take(pa.array(np.argsort(table["_seq"].to_numpy(), kind="stable")))
             punctuations = tuple(sorted(punctuations, key=lambda noted: noted[0]))
         if table.num_rows or punctuations:
-            yield Fresh(stream, table, self.next_moment, punctuations)
+            yield Fresh(self._logs[stream], table, self.next_moment, punctuations)
         told = [(p.chunk.origins, m) for p, m in zip(parts, moments, strict=True)]
         rows = [self._origin_rows(stream, o, m) for o, m in told if o is not None and len(m)]
         if rows and stream in self._marked:
             every = pa.concat_tables(rows).sort_by("_seq")
-            yield Fresh(origins_log(stream), every, self.next_moment)
+            yield Fresh(origins_log(self._logs[stream]), every, self.next_moment)
 
     def _origin_rows(self, stream: str, origins: Origins, moments: Any) -> pa.Table:
         known = self._origins.get(stream, {})
@@ -317,7 +321,7 @@ class Ingest:
     def _named_origins(self, parts: Sequence[Part]) -> dict[str, Any]:
         """The names of the origins of streams, to be kept with what they gave."""
         told = {p.stream for p in parts if p.chunk.origins is not None} & self._origins.keys()
-        return {origins_log(stream): list(self._origins[stream]) for stream in told}
+        return {origins_log(self._logs[stream]): list(self._origins[stream]) for stream in told}
 
     def _next_moments(self, count: int) -> Any:
         """The moments of so many arrivals after all there were."""
@@ -337,7 +341,8 @@ class Ingest:
                 moments = self._next_moments(part.count)
                 table, punctuations = self._table(stream, part, moments)
                 self.next_moment += self._stride * part.count
-                fresh.append(Fresh(stream, table, self.next_moment, punctuations))
+                log = self._logs[stream]
+                fresh.append(Fresh(log, table, self.next_moment, punctuations))
                 if self._with_clock:
                     self._note_time(moments, part)
         return [*fresh, *self._clock_segment()]
@@ -345,7 +350,11 @@ class Ingest:
     def _sealed(self) -> list[Fresh]:
         """What waits, as segments to be; they are no longer waiting."""
         fresh = [
-            Fresh(stream, _together(held, self._arrow[stream], self._stride), self.next_moment)
+            Fresh(
+                self._logs[stream],
+                _together(held, self._arrow[stream], self._stride),
+                self.next_moment,
+            )
             for stream, held in self._waiting.items()
         ]
         self._waiting = {}
@@ -434,7 +443,8 @@ def _as_kept(stream: str, position: Any) -> Any:
 def _summed(fresh: Sequence[Fresh]) -> dict[tuple[str, str], int]:
     counts: dict[tuple[str, str], int] = {}
     for batch in fresh:
-        if "@" not in batch.log:
-            key = (batch.log, "in")
+        name = declared_name(batch.log)
+        if "@" not in name:
+            key = (name, "in")
             counts[key] = counts.get(key, 0) + batch.table.num_rows
     return counts

@@ -6,6 +6,7 @@ import statistics as st
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from auroral.continuous.gates import running_names
 from auroral.engine.catalogue import summed
 from auroral.engine.eddy import EddyBox
 from auroral.engine.plane import origins_log
@@ -15,6 +16,7 @@ from auroral.engine.versions import EDDY
 from auroral.engine.works import Works
 from auroral.errors import UsageError, closest, known, require_name
 from auroral.network.check import CheckedNetwork
+from auroral.network.declarations import Stream
 from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox
 from auroral.storage import Store
@@ -31,11 +33,12 @@ def statistics(works: Works, store: Store, queries: Queries, *, wall: bool) -> d
         name: {
             "in": counts.get((name, "in"), 0),
             "dead": counts.get((name, "dead"), 0),
-            "waiting": _waiting(store, name, superboxes),
-            "progress": progress.get(name, {}),
-            **({"origins": origins} if (origins := _origins(works, store, name)) else {}),
+            "waiting": _waiting(store, log, superboxes),
+            "progress": progress.get(log, {}),
+            **({"late": _reasons(counts, name)} if log != name else {}),
+            **({"origins": origins} if (origins := _origins(works, store, log)) else {}),
         }
-        for name in checked.network.streams
+        for name, log in running_names(checked.network).items()
     }
     arcs = {
         name: {"tuples": counts.get((name, "tuples"), 0), "progress": progress.get(name, {})}
@@ -43,9 +46,13 @@ def statistics(works: Works, store: Store, queries: Queries, *, wall: bool) -> d
         if arc.producer in checked.network.boxes
     }
     boxes: dict[str, dict[str, Any]] = {
-        name: {"dead": counts.get((name, "dead"), 0)} for name in checked.network.boxes
+        name: {"dead": counts.get((name, "dead"), 0)}
+        for name in checked.network.boxes
+        if name not in streams
     }
     for name, box in stateful.items():
+        if name in streams:
+            continue
         state = box.state()
         boxes[name] |= {
             "late": _reasons(counts, name),
@@ -121,13 +128,15 @@ def entities(network: Network, queries: Sequence[str] | None = None) -> dict[str
     }
 
 
-def describe_entity(name: str, checked: CheckedNetwork, stats: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything known of a stream, box, arc or output."""
+def describe_entity(
+    name: str, streams: Mapping[str, Stream], checked: CheckedNetwork, stats: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Everything known of a stream as it was declared, or of a box, arc or output that runs."""
     require_name(name, "a stream, box, arc or output")
     network = checked.network
     found: dict[str, Any] = {"name": name}
-    if name in network.streams:
-        found |= {"kind": "stream", **network.streams[name].document(), **stats["streams"][name]}
+    if name in streams:
+        found |= {"kind": "stream", **streams[name].document(), **stats["streams"][name]}
     elif name in network.boxes:
         box = network.boxes[name]
         ports = {arc.name: str(arc.schema) for arc in checked.outputs_of(name)}
@@ -145,7 +154,8 @@ def describe_entity(name: str, checked: CheckedNetwork, stats: Mapping[str, Any]
     if name in stats["queries"]:
         found |= {"kind": "query", **stats["queries"][name]}
     if "kind" not in found:
-        names = [*checked.arcs, *network.tables, *network.outputs, *stats["queries"]]
+        arcs = [arc for arc in checked.arcs if "@" not in arc]
+        names = [*arcs, *network.tables, *network.outputs, *stats["queries"]]
         raise UsageError(
             "UNKNOWN_ENTITY", f"there is no {name}; {known(names)}", hint=closest(name, names)
         )

@@ -189,7 +189,8 @@ class Stepper:
         return min(heads, default=0)
 
     def _next(self, superbox: Superbox, complete: int, upto: int | None) -> Train | None:
-        known = [self.emitted_before(source, complete) for source in superbox.sources]
+        # Who writes what it reads may go on beyond the moment at which it has to stop.
+        known = [complete, *(self.emitted_before(source, complete) for source in superbox.sources)]
         box = self._stateful.get(superbox.stateful or "")
         boundary = box.boundary(self._head(superbox)) if box is not None else None
         if boundary is not None:

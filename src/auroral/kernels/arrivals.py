@@ -114,6 +114,11 @@ class Arrivals:
         """Which tuples are not late."""
         return np.asarray(self.reason == 0)
 
+    @property
+    def late(self) -> Mask:
+        """Which tuples are below their mark; those without a value are not."""
+        return np.asarray(self.reason == REASONS.index("late"))
+
     def late_counts(self) -> dict[str, int]:
         found = np.bincount(self.reason, minlength=len(REASONS)).tolist()
         return {name: n for name, n in zip(REASONS, found, strict=True) if name and n}

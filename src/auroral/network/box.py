@@ -33,8 +33,14 @@ class Scope:
     """The Python functions that expressions may call, by their names in lower case."""
 
 
-LATE_PORTS = frozenset(("late", "left_late", "right_late"))
+LATE = "late"
+LATE_PORTS = frozenset((LATE, "left_late", "right_late"))
 """Ports for tuples that came too late; nothing is promised there."""
+
+
+def late_arc(producer: str) -> str:
+    """The arc of tuples that came too late for a box, or for a stream that routes them."""
+    return f"{producer}.{LATE}"
 
 
 class Box(Declaration):
@@ -48,6 +54,8 @@ class Box(Declaration):
     """Whether Spark runs it yet; a network with others can be checked but not run."""
     stateful: ClassVar[bool] = False
     """Whether it remembers tuples: it ends a superbox then."""
+    counts_arrivals: ClassVar[bool] = False
+    """Whether it counts a stream's tuples as they arrive: none of them may leave before."""
     takes_tables: ClassVar[bool] = False
     """Whether a table may stand in place of an arc."""
 

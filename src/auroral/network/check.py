@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from auroral.errors import Caution, NetworkError, known
-from auroral.network.box import Box, Resolver, Scope
+from auroral.network.box import LATE, Box, Resolver, Scope, late_arc
 from auroral.network.endpoints import check_endpoints, unknown_arc
 from auroral.network.types import Schema
 
@@ -106,6 +106,10 @@ def type_arcs(
     """Type the arcs of some boxes and of all they rest on; also the order data flows in."""
     scope = what_boxes_see(network, resolver)
     arcs = {name: TypedArc(name, s.schema_, name) for name, s in network.streams.items()}
+    for name, stream in network.streams.items():
+        if stream.routed:
+            late = late_arc(name)
+            arcs[late] = TypedArc(late, stream.schema_, name, LATE)
     order = _flow_order(network, boxes)
     for name in order:
         arcs |= _typed(network, name, arcs, scope)
@@ -126,6 +130,8 @@ def _typed(
     box = network.boxes[name]
     inputs = [_input_schema(network, name, at, arcs, scope) for at in range(len(box.sources()))]
     try:
+        if box.counts_arrivals:
+            _require_all_enter(network, box)
         ports = box.ports(inputs, scope)
     except NetworkError as error:
         raise network.locate(error, "boxes", name) from None
@@ -137,6 +143,19 @@ def _typed(
         )
         for port, arc in named.items()
     }
+
+
+def _require_all_enter(network: Network, box: Box) -> None:
+    """Refuse streams of which late tuples leave before they would be counted."""
+    for arc in box.sources():
+        if arc in network.streams and network.streams[arc].routed:
+            raise NetworkError(
+                "BAD_PARAMETER",
+                f"{box.kind} counts the tuples of {arc} as they arrive, but with below: route late"
+                " ones leave it before",
+                where="key input",
+                hint=f"drop below: route from {arc}",
+            )
 
 
 def _revised_by(network: Network, name: str, arcs: Mapping[str, TypedArc]) -> str | None:

@@ -172,6 +172,11 @@ class Stream(Declaration):
         return (self.progress,) if isinstance(self.progress, Progress) else self.progress
 
     @property
+    def routed(self) -> tuple[Progress, ...]:
+        """The entries below whose marks tuples leave on the arc `S.late`."""
+        return tuple(progress for progress in self.progressing if progress.below == "route")
+
+    @property
     def punctuated(self) -> Progress | None:
         """The entry that punctuations in the data speak of: the one that says so, or the first."""
         return next(

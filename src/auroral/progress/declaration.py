@@ -11,6 +11,8 @@ from auroral.errors import NetworkError
 from auroral.progress.durations import parse_duration_us
 
 Amount = StrictInt | StrictFloat | StrictStr
+Below = Literal["route"] | None
+"""What becomes of tuples below the mark: they enter as others do, or leave on the arc `S.late`."""
 
 
 class Heartbeat(BaseModel):
@@ -50,6 +52,10 @@ class Progress(BaseModel):
     punctuated: StrictBool = False
     heartbeat: Heartbeat | None = None
     by: tuple[StrictStr, ...] = ()
+    below: Annotated[
+        Below,
+        Field(description="route: tuples below the mark leave on the arc S.late"),
+    ] = None
 
     def model_post_init(self, _context: Any) -> None:
         kinds = [self.ordered, self.delay is not None, self.punctuated]
@@ -85,28 +91,41 @@ class Progress(BaseModel):
 
 
 def Ordered(  # noqa: N802
-    on: str, *, heartbeat: Amount | Heartbeat | None = None, by: tuple[str, ...] = ()
+    on: str,
+    *,
+    heartbeat: Amount | Heartbeat | None = None,
+    by: tuple[str, ...] = (),
+    below: Below = None,
 ) -> Progress:
     """Progress on a field that never decreases.
 
     >>> Ordered("time").ordered
     True
     """
-    return Progress(on=on, ordered=True, heartbeat=_heartbeat(heartbeat), by=by)
+    return Progress(on=on, ordered=True, heartbeat=_heartbeat(heartbeat), by=by, below=below)
 
 
 def Delayed(  # noqa: N802
-    on: str, delay: Amount, *, heartbeat: Amount | Heartbeat | None = None, by: tuple[str, ...] = ()
+    on: str,
+    delay: Amount,
+    *,
+    heartbeat: Amount | Heartbeat | None = None,
+    by: tuple[str, ...] = (),
+    below: Below = None,
 ) -> Progress:
     """Progress on a field that lags the greatest value seen by at most `delay`."""
-    return Progress(on=on, delay=delay, heartbeat=_heartbeat(heartbeat), by=by)
+    return Progress(on=on, delay=delay, heartbeat=_heartbeat(heartbeat), by=by, below=below)
 
 
 def Punctuated(  # noqa: N802
-    on: str, *, heartbeat: Amount | Heartbeat | None = None, by: tuple[str, ...] = ()
+    on: str,
+    *,
+    heartbeat: Amount | Heartbeat | None = None,
+    by: tuple[str, ...] = (),
+    below: Below = None,
 ) -> Progress:
     """Progress on a field for which the data carry punctuations."""
-    return Progress(on=on, punctuated=True, heartbeat=_heartbeat(heartbeat), by=by)
+    return Progress(on=on, punctuated=True, heartbeat=_heartbeat(heartbeat), by=by, below=below)
 
 
 def _heartbeat(lag: Amount | Heartbeat | None) -> Heartbeat | None:

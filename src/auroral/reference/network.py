@@ -21,8 +21,10 @@ from auroral.boxes import (
     StatefulMap,
     Union,
 )
+from auroral.boxes.gate import Gate
 from auroral.continuous.compiler import Compiled
 from auroral.continuous.expansion import expanded
+from auroral.continuous.gates import declared_name, gated, running_names
 from auroral.continuous.sharing import QueryReader
 from auroral.errors import UsageError, closest, known
 from auroral.network.box import Box, Scope, not_executable
@@ -34,6 +36,7 @@ from auroral.reference.aggregate import reference_aggregate
 from auroral.reference.bsort import reference_bsort
 from auroral.reference.dedup import ReferenceDedup
 from auroral.reference.filter import ReferenceFilter
+from auroral.reference.gate import ReferenceGate
 from auroral.reference.join import reference_join
 from auroral.reference.map import ReferenceMap
 from auroral.reference.marks import Promises, StreamMarks, group_key
@@ -74,7 +77,7 @@ class Reference:
         network: Network,
         tables: Mapping[str, Iterable[Mapping[str, Any] | Sequence[Any]]] | None = None,
     ):
-        network = expanded(network.importing(), _only_spark, _whole_query)
+        network = gated(expanded(network.importing(), _only_spark, _whole_query))
         self.network = network
         self.checked = network.check(_only_spark)
         self.dead: list[Dead] = []
@@ -84,6 +87,7 @@ class Reference:
         """On how many tuples a Python function raised, by query."""
         self._tables = _filled(network, tables or {})
         self._collected: dict[str, list[Tuple]] = {name: [] for name in self.checked.arcs}
+        self._streams = running_names(network)
         self._marks = {name: StreamMarks(stream) for name, stream in network.streams.items()}
         self._moment = 0
         self._clock_us: int | None = None
@@ -109,7 +113,7 @@ class Reference:
 
         `origin` is the source or partition it comes from, if the stream has several.
         """
-        self._require_stream(stream)
+        stream = self._stream(stream)
         arrived = _fitted(row, self.network.streams[stream].schema_)
         self._tick(at)
         self._marks[stream].take(arrived, origin)
@@ -118,14 +122,12 @@ class Reference:
 
     def open_origin(self, stream: str, origin: str) -> None:
         """Let the stream's mark wait for an origin."""
-        self._require_stream(stream)
-        self._marks[stream].open(origin)
+        self._marks[self._stream(stream)].open(origin)
         self._flow({})
 
     def rest_origin(self, stream: str, origin: str) -> None:
         """Let the stream's mark wait for an origin no more, until it brings something."""
-        self._require_stream(stream)
-        self._marks[stream].rest(origin)
+        self._marks[self._stream(stream)].rest(origin)
         self._flow({})
 
     def punctuate(
@@ -138,11 +140,13 @@ class Reference:
         origin: str | None = None,
     ) -> None:
         """Let a punctuation arrive: no tuple (of the group) below `value` comes any more."""
-        self._require_stream(stream)
+        stream = self._stream(stream)
         declared = self.network.streams[stream].punctuated
         if declared is None or len(group) != len(declared.by):
             expected = "no progress is declared" if declared is None else f"by {declared.by}"
-            raise UsageError("BAD_ROW", f"a punctuation of {group!r}: {expected}", where=stream)
+            raise UsageError(
+                "BAD_ROW", f"a punctuation of {group!r}: {expected}", where=declared_name(stream)
+            )
         self._tick(at)
         self._marks[stream].punctuate(value, group, origin)
         self._flow({})
@@ -257,14 +261,15 @@ class Reference:
         sources = self.network.boxes[box].sources()
         return [arcs[n].schema if n in arcs else tables[n].schema_ for n in sources]
 
-    def _require_stream(self, stream: str) -> None:
-        if stream not in self.network.streams:
-            names = self.network.streams
+    def _stream(self, name: str) -> str:
+        """What a stream is called in the network that runs."""
+        if name not in self._streams:
             raise UsageError(
                 "UNKNOWN_STREAM",
-                f"there is no stream {stream}; {known(names)}",
-                hint=closest(stream, names),
+                f"there is no stream {name}; {known(self._streams)}",
+                hint=closest(name, self._streams),
             )
+        return self._streams[name]
 
 
 def _operator(place: str, box: Box, inputs: list[Schema], scope: Scope) -> Operator:
@@ -283,6 +288,8 @@ def _operator(place: str, box: Box, inputs: list[Schema], scope: Scope) -> Opera
         return reference_bsort(box, inputs, directory)
     if isinstance(box, Dedup):
         return ReferenceDedup(box, inputs, directory)
+    if isinstance(box, Gate):
+        return ReferenceGate(box, inputs, directory)
     if isinstance(box, Resample):
         return ReferenceResample(box, inputs, directory)
     if isinstance(box, StatefulMap):

@@ -19,6 +19,7 @@ from auroral.boxes import (
     StatefulMap,
     Union,
 )
+from auroral.boxes.gate import Gate
 from auroral.boxes.join import joined
 from auroral.boxes.order import TUPLE_NUMBER, Order
 from auroral.boxes.window import in_marks, is_predicate
@@ -62,7 +63,7 @@ def rule(box: Box, port: str, schemas: Sequence[Schema]) -> Rule:
         return partial(_paired, box, schemas)
     if isinstance(box, Resample):
         return partial(_resampled, box, schemas)
-    assert isinstance(box, Filter | Dedup | Number)
+    assert isinstance(box, Filter | Dedup | Gate | Number)
     return lambda inputs: inputs[0] or {}
 
 
