@@ -2,7 +2,7 @@
 
 BIN := .venv/bin
 JAVA := JAVA_HOME="$$(cat .venv/java_home)"
-CODE := $(wildcard src tests scripts bench apps)
+CODE := $(wildcard src tests scripts benchmarks apps)
 ARGS :=
 
 .PHONY: help setup tools broker demo test hunt cover check bench fmt lock clean

@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session as steps have it: ANSI mode off, UTC."""
-    from auroral.spark.session import start_session
+    from auroral.spark.session.session import start_session
 
     session = start_session("local[2]")
     session.conf.set("spark.sql.ansi.enabled", "false")
@@ -96,8 +96,12 @@ def require_sound(store: Store) -> None:
         held = store.segments(name)
         assert sorted(s.id for s in log) == sorted(s.id for s in held), f"{name}: not as in memory"
         assert [s.first for s in held] == sorted(s.first for s in held), f"{name}: out of order"
-        assert all(s.first <= s.last < s.sealed for s in log), f"{name}: a segment is not sealed"
-        assert all(s.sealed <= store.next_moment for s in log), f"{name}: beyond the last moment"
+        assert all(s.first <= s.last < s.complete_before for s in log), (
+            f"{name}: a segment is not sealed"
+        )
+        assert all(s.complete_before <= store.next_moment for s in log), (
+            f"{name}: beyond the last moment"
+        )
     for (log_name, consumer), (head, tail) in store.manifest.cursors().items():
         assert 0 <= tail <= head <= store.next_moment, f"{log_name}, {consumer}: {tail}, {head}"
     assert store.manifest.open_steps() == [], "a step was recorded and never committed"

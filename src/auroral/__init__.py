@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import auroral.boxes  # noqa: F401  (makes the boxes known)
 from auroral.boxes.order import Order
 from auroral.boxes.window import Window
-from auroral.continuous.expansion import never_closing, query_schemas
+from auroral.continuous.boxing.expansion import never_closing, query_schemas
 from auroral.errors import AuroralError, NetworkError, RunError, SinkError, StateError, UsageError
-from auroral.io.iterable import IterableSource
 from auroral.io.open import check_sink, check_sources
 from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.jsonl import JsonlSink
 from auroral.io.sinks.parquet import ParquetSink
+from auroral.io.sources.iterable import IterableSource
 from auroral.network import check, endpoints
 from auroral.network.declarations import EngineOptions
 from auroral.network.function import NOTHING, function
@@ -31,8 +31,8 @@ __version__ = "0.1.0"
 @lru_cache(maxsize=4096)
 def _ask_spark(text: str, schema: Schema) -> Type:
     """The type of an expression that only Spark can tell; starts Spark if need be."""
-    from auroral.spark.analysis import spark_resolver
-    from auroral.spark.session import start_session, step_session
+    from auroral.spark.session.analysis import spark_resolver
+    from auroral.spark.session.session import start_session, step_session
 
     return spark_resolver(step_session(start_session(for_analysis=True)))(text, schema)
 

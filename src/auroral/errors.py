@@ -115,14 +115,14 @@ def require_name(name: Any, of: str) -> None:
         raise UsageError("BAD_CALL", f"expected the name of {of}, found {name!r}")
 
 
-def known(names: Iterable[str]) -> str:
+def list_existing(names: Iterable[str]) -> str:
     """The clause that lists what exists: `there are a, b, c`.
 
-    >>> known(["b", "a"])
+    >>> list_existing(["b", "a"])
     'there are a, b'
-    >>> known([])
+    >>> list_existing([])
     'there are none'
-    >>> known([" a", "b"])
+    >>> list_existing([" a", "b"])
     "there are ' a', b"
     """
     ordered = [_seen(name) for name in sorted(names)]

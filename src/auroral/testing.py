@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from auroral.errors import UsageError, known
+from auroral.errors import UsageError, list_existing
 from auroral.io.chunk import DeadLetter
-from auroral.io.interleave import Interleaver, Part
-from auroral.io.iterable import IterableSource
-from auroral.io.named import NamedSource
 from auroral.io.rows import shown
 from auroral.io.sinks.sink import Delivery
-from auroral.io.source import Source
+from auroral.io.sources.interleave import Interleaver, SourceShare
+from auroral.io.sources.iterable import IterableSource
+from auroral.io.sources.named import NamedSource
+from auroral.io.sources.source import Source
 from auroral.network.network import Network
 from auroral.progress.origins import ARRIVED, OPENED
 from auroral.reference import Reference
@@ -113,7 +113,9 @@ class ScriptedSource(IterableSource):
     def __init__(self, network: Network, stream: str, rows: Rows):
         if stream not in network.streams:
             names = network.streams
-            raise UsageError("UNKNOWN_STREAM", f"there is no stream {stream}; {known(names)}")
+            raise UsageError(
+                "UNKNOWN_STREAM", f"there is no stream {stream}; {list_existing(names)}"
+            )
         declared = network.streams[stream]
         told = declared.punctuated
         on, by = (told.on, told.by) if told is not None else (None, ())
@@ -176,7 +178,7 @@ class Collector:
         """Nothing is held."""
 
 
-def _arrivals(reference: Reference, part: Part) -> Iterator[tuple[int, Callable[[], None]]]:
+def _arrivals(reference: Reference, part: SourceShare) -> Iterator[tuple[int, Callable[[], None]]]:
     """What one source's share of a train does to the reference, with its place in the train."""
     chunk, stream = part.chunk, part.stream
     times = [None] * chunk.count if chunk.at_us is None else (chunk.at_us / 1_000_000).tolist()

@@ -15,18 +15,16 @@ import pytest
 from typer.testing import CliRunner
 
 import auroral as au
-from auroral.bench import (
-    BENCHMARKS,
-    cacq,
-    cacq_data,
-    cacq_lab,
-    cacq_niagara,
-    cacq_routing,
-    peers,
-    plots,
-)
-from auroral.bench.cacq_alerts_run import FAMILIES
-from auroral.bench.cacq_data import (
+from auroral.cli.bench import bench
+from auroral.errors import RunError, UsageError
+from benchmarks import BENCHMARKS, plots
+from benchmarks.cacq import data as cacq_data
+from benchmarks.cacq import experiments as cacq
+from benchmarks.cacq import lab as cacq_lab
+from benchmarks.cacq import niagara as cacq_niagara
+from benchmarks.cacq import routing as cacq_routing
+from benchmarks.cacq.alerts_run import FAMILIES
+from benchmarks.cacq.data import (
     Predicate,
     Queries,
     condition,
@@ -34,13 +32,12 @@ from auroral.bench.cacq_data import (
     random_queries,
     select,
 )
-from auroral.bench.cacq_niagara import count_results, join_network
-from auroral.bench.cacq_plans import spin_above
-from auroral.bench.cacq_random import agreement, median_within, random_network
-from auroral.bench.lab import Lab
-from auroral.bench.report import Report
-from auroral.cli.bench import bench
-from auroral.errors import RunError, UsageError
+from benchmarks.cacq.niagara import count_results, join_network
+from benchmarks.cacq.plans import spin_above
+from benchmarks.cacq.random_queries import agreement, median_within, random_network
+from benchmarks.lab import Lab
+from benchmarks.peers import running as peers
+from benchmarks.report import Report
 
 # ── data ──
 

@@ -10,15 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from auroral.bench import cacq_changes, cacq_data, cacq_pauses
-from auroral.bench.cacq_alerts_run import joined
-from auroral.bench.cacq_data import count_matches, random_queries
-from auroral.bench.cacq_lab import write_parts
-from auroral.bench.cacq_niagara import run_plan
-from auroral.bench.cacq_plans import by_functions, pull_up, push_down
-from auroral.bench.cacq_spark import run_ways
-from auroral.bench.lab import Lab
-from auroral.bench.report import Report
+from benchmarks.cacq import changes as cacq_changes
+from benchmarks.cacq import data as cacq_data
+from benchmarks.cacq import pauses as cacq_pauses
+from benchmarks.cacq.alerts_run import joined
+from benchmarks.cacq.data import count_matches, random_queries
+from benchmarks.cacq.lab import write_parts
+from benchmarks.cacq.niagara import run_plan
+from benchmarks.cacq.plans import by_functions, pull_up, push_down
+from benchmarks.cacq.spark import run_ways
+from benchmarks.lab import Lab
+from benchmarks.report import Report
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

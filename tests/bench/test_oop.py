@@ -16,17 +16,18 @@ import pytest
 from typer.testing import CliRunner
 
 import auroral as au
-from auroral.bench import BENCHMARKS, data, oop, plots
-from auroral.bench.lab import FAILED, Lab, choose, run_experiments
-from auroral.bench.oop_band import covering_train, q7
-from auroral.bench.oop_count import agreement, count_network
-from auroral.bench.oop_join import join_network, quarters
-from auroral.bench.oop_lab import Held, Run, most_held, with_options
-from auroral.bench.oop_memory import q5, q8, q9, same_rows
-from auroral.bench.oop_order import order_network
-from auroral.bench.report import Report
 from auroral.cli.bench import bench
 from auroral.errors import RunError, UsageError
+from benchmarks import BENCHMARKS, data, plots
+from benchmarks.lab import FAILED, Lab, choose, run_experiments
+from benchmarks.oop import experiments as oop
+from benchmarks.oop.band import covering_train, q7
+from benchmarks.oop.count import agreement, count_network
+from benchmarks.oop.join import join_network, quarters
+from benchmarks.oop.lab import Held, Run, most_held, with_options
+from benchmarks.oop.memory import q5, q8, q9, same_rows
+from benchmarks.oop.order import order_network
+from benchmarks.report import Report
 
 
 def times_us(table: pa.Table) -> list[int]:
@@ -275,7 +276,7 @@ def test_without_matplotlib_there_is_a_hint(
 
 
 def test_matplotlib_is_not_needed_to_import_the_benchmark() -> None:
-    code = "import sys, auroral.bench.oop; print('matplotlib' in sys.modules)"
+    code = "import sys, benchmarks.oop.experiments; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

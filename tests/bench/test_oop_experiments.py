@@ -11,10 +11,13 @@ import pyarrow as pa
 import pytest
 
 import auroral as au
-from auroral.bench import data, oop, oop_count, oop_join
-from auroral.bench.lab import Lab
-from auroral.bench.report import Report
-from auroral.bench.structured import Batches
+from benchmarks import data
+from benchmarks.lab import Lab
+from benchmarks.oop import count as oop_count
+from benchmarks.oop import experiments as oop
+from benchmarks.oop import join as oop_join
+from benchmarks.report import Report
+from benchmarks.structured import Batches
 
 WINDOW_US = 10 * data.SECOND_US
 

@@ -8,8 +8,8 @@ import pytest
 
 from auroral import NetworkError, Schema
 from auroral.network.types import Type
-from auroral.sql.aggregates import analyze_aggregate
-from auroral.sql.statements import parameters_of, require_update, select_schema
+from auroral.sql.aggregates.aggregates import analyze_aggregate
+from auroral.sql.queries.statements import parameters_of, require_update, select_schema
 
 SCHEMA = Schema.parse(
     "i int, l bigint, f float, d double, m decimal(8,2), s string, b boolean, t timestamp"

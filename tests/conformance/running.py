@@ -13,9 +13,9 @@ from typing import Any
 
 from auroral import Network
 from auroral.boxes import Join
-from auroral.continuous.expansion import expanded
+from auroral.continuous.boxing.expansion import expanded
 from auroral.engine import Engine
-from auroral.engine.plane import group_key
+from auroral.engine.runtime.watermarks import group_key
 from auroral.io.rows import shown
 from auroral.progress.lowwater import GroupedLowWater, LowWater
 from auroral.reference import Reference
@@ -156,7 +156,7 @@ def dead_of(reference: Reference) -> list[Dead]:
 
 def require_same_counts(engine: Engine, reference: Reference, *, held: bool) -> None:
     """Every box has had as many late tuples for each reason, and holds as much."""
-    stats, running = engine.stats(), engine._loop.works.stateful
+    stats, running = engine.stats(), engine._loop.execution.stateful
     for name, found in stats["streams"].items():
         if "late" in found and name in running:
             assert found["late"] == _late(reference, name), (name, "late")
@@ -192,7 +192,7 @@ def require_same_letters(engine: Engine, reference: Reference) -> None:
 
 def require_same_marks(engine: Engine, reference: Reference) -> None:
     """Every arc promises what it should."""
-    for arc, marks in engine._loop.works.plane.arcs().items():
+    for arc, marks in engine._loop.execution.watermarks.arcs().items():
         if arc.startswith("eddy@"):
             continue  # nothing reads it: results of queries go to their readers
         promises = reference.promises(arc)

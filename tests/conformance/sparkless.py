@@ -11,20 +11,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import auroral.spark.stateful_runner
+import auroral.spark.running.stateful_runner
 from auroral.boxes import Union
 from auroral.engine import Engine
 from auroral.network.check import what_boxes_see
 from auroral.network.network import Network
 from auroral.reference.network import _operator
 from auroral.reference.operator import Emission, Tuple
-from auroral.spark.plan import arc_schema, in_order
-from auroral.spark.runner import Runner, StepResult
-from auroral.spark.stateful import StatefulPlan
-from auroral.spark.stateful_runner import StatefulRunner
-from auroral.spark.train_file import TrainFile
-from auroral.spark.worker import NOTE, PORT, Job, reading_task, task, write_job
-from auroral.sql.expression import evaluator
+from auroral.spark.plans.plan import arc_schema, in_order
+from auroral.spark.plans.stateful import StatefulPlan
+from auroral.spark.running.runner import Runner, StepResult
+from auroral.spark.running.stateful_runner import StatefulRunner
+from auroral.spark.running.train_file import TrainFile
+from auroral.spark.running.worker import NOTE, PORT, Job, reading_task, task, write_job
+from auroral.sql.expressions.expression import evaluator
 from tests.conftest import require_sound
 
 Hidden = dict[str, Any]
@@ -90,7 +90,7 @@ def _run_stateful(
     if self.reads:
         files = {port: [str(f.path) for f in train.get(arc, ())] for port, arc in enumerate(arcs)}
         rows = sum(file.rows for held in train.values() for file in held)
-        parallel = auroral.spark.stateful_runner.PARALLEL_ROWS
+        parallel = auroral.spark.running.stateful_runner.PARALLEL_ROWS
         tasks = self.buckets if rows > parallel else 1
         write_job(self._job, replace(job, files=files))
         work = reading_task(physical.kernel, layout, str(self._job), tasks)

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from auroral import Network, Order, Window
-from auroral.continuous.progress import promised
+from auroral.continuous.boxing.progress import promised
 from auroral.network.arc import Arc
 from auroral.network.check import type_arcs
 from auroral.network.types import Field, Schema, Type

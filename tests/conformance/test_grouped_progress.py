@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from auroral import Delayed, Network, Order, Ordered
-from auroral.continuous.expansion import expanded
+from auroral.continuous.boxing.expansion import expanded
 from auroral.errors import NetworkError
 from auroral.reference import Reference
 

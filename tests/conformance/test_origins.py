@@ -12,10 +12,10 @@ import pytest
 
 from auroral import Delayed, Network, Order, Window
 from auroral.engine import Engine
-from auroral.engine.wiring import interleaved
+from auroral.engine.ingest.declared_sources import interleaved
 from auroral.errors import UsageError
 from auroral.io.chunk import Chunk
-from auroral.io.named import NamedSource
+from auroral.io.sources.named import NamedSource
 from auroral.testing import Collector, ManualClock, Results, ScriptedSource, run
 
 from . import sparkless

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import auroral.spark.stateful_runner
+import auroral.spark.running.stateful_runner
 from auroral import Family, Ordered, Query
-from auroral.engine.stepper import Stepper
+from auroral.engine.runtime.stepper import Stepper
 
 from . import sparkless
 from .delivering import DeliveringDrive
@@ -28,7 +28,7 @@ def set_out(monkeypatch: pytest.MonkeyPatch, rng: Random) -> None:
     """Let tasks share the work in some way."""
     cores, rows = rng.choice([1, 2, 3]), rng.choice([0, 3, 50_000])
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    monkeypatch.setattr(auroral.spark.stateful_runner, "PARALLEL_ROWS", rows)
+    monkeypatch.setattr(auroral.spark.running.stateful_runner, "PARALLEL_ROWS", rows)
 
 
 @pytest.mark.parametrize("seed", [1, 28, 36, 38, 2070])

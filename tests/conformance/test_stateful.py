@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 import auroral.spark.boxes.aggregate
-import auroral.spark.stateful_runner
+import auroral.spark.running.stateful_runner
 import auroral.storage.store
 from auroral import Network, Order
 from auroral.boxes import Join
@@ -28,7 +28,7 @@ TABLES = {"refs": TABLE_ROWS}
 
 def set_out(monkeypatch: pytest.MonkeyPatch, chosen: Way) -> None:
     """Let the engine work as a way says where it is not asked."""
-    runner, flush = auroral.spark.stateful_runner, auroral.spark.boxes.aggregate.FLUSH_ROWS
+    runner, flush = auroral.spark.running.stateful_runner, auroral.spark.boxes.aggregate.FLUSH_ROWS
     monkeypatch.setattr(os, "cpu_count", lambda: chosen.buckets)
     monkeypatch.setattr(auroral.storage.store, "SPLIT_ROWS", chosen.split_rows)
     monkeypatch.setattr(runner, "PARALLEL_ROWS", chosen.parallel_rows)

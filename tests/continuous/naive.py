@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 from auroral.boxes.predicate import sided
-from auroral.continuous.template import Atom, Clause, Template
+from auroral.continuous.sharing.template import Atom, Clause, Template
 from auroral.network.types import Schema
-from auroral.sql.expression import evaluator
-from auroral.sql.numbers import order_key
+from auroral.sql.expressions.expression import evaluator
+from auroral.sql.expressions.numbers import order_key
 
 Row = Mapping[str, Any]
 

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 
 import auroral as au
-from auroral.continuous.aggregate_reading import (
+from auroral.continuous.boxing.compiler import compile_query
+from auroral.continuous.sharing.aggregate_reading import (
     ReadAggregate,
     read_aggregate_family,
     read_shared_aggregate,
 )
-from auroral.continuous.compiler import compile_query
-from auroral.continuous.families import family_constants
-from auroral.continuous.predicates import NotShared
+from auroral.continuous.sharing.families import family_constants
+from auroral.continuous.sharing.predicates import NotShared
 from auroral.errors import NetworkError
 from auroral.network.box import Scope
 from auroral.network.types import Schema, Type

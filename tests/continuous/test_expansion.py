@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import auroral as au
-import auroral.continuous.sharing
-from auroral.continuous.compiler import Compiled, compile_query
-from auroral.continuous.expansion import expanded, never_closing
-from auroral.continuous.progress import progressing
+import auroral.continuous.sharing.sharing
+from auroral.continuous.boxing.compiler import CompiledQuery, compile_query
+from auroral.continuous.boxing.expansion import expanded, never_closing
+from auroral.continuous.boxing.progress import progressing
 from auroral.network.check import type_arcs
 from tests.effort import operations
 
@@ -86,13 +86,13 @@ def test_a_query_that_only_selects_is_not_compiled_to_tell(
 ) -> None:
     compiled: list[str] = []
 
-    def counted(name: str, *given: Any, **more: Any) -> Compiled:
+    def counted(name: str, *given: Any, **more: Any) -> CompiledQuery:
         compiled.append(name)
         return compile_query(name, *given, **more)
 
     net = _with_queries()
     net.check()
-    monkeypatch.setattr(auroral.continuous.sharing, "compile_query", counted)
+    monkeypatch.setattr(auroral.continuous.sharing.sharing, "compile_query", counted)
     never_closing(net)
     assert compiled == [*_WAITING, *_PROMISED]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import auroral as au
-from auroral.continuous.reading import (
+from auroral.continuous.sharing.reading import (
     Constant,
     Derived,
     constants_table,
@@ -18,7 +18,7 @@ from auroral.continuous.reading import (
 )
 from auroral.errors import NetworkError
 from auroral.network.types import Schema
-from auroral.sql.expression import evaluator
+from auroral.sql.expressions.expression import evaluator
 
 from .naive import selects
 from .texts import ARCS, PROGRESS, ROWS, WIDE, read, where

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from auroral.boxes import Filter, Join
 from auroral.boxes.predicate import sided
-from auroral.continuous.compiler import compile_query
-from auroral.continuous.reading import Reader
+from auroral.continuous.boxing.compiler import compile_query
+from auroral.continuous.sharing.reading import TemplateReader
 from auroral.network.types import Type
-from auroral.sql.expression import evaluator
+from auroral.sql.expressions.expression import evaluator
 
 from .naive import pairs
 from .texts import ARCS, JOINS, PROGRESS, read
 
-READER = Reader(ARCS, PROGRESS)
+READER = TemplateReader(ARCS, PROGRESS)
 
 
 def test_joins_of_many() -> None:

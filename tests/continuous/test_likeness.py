@@ -8,12 +8,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from auroral.continuous.reading import NotShared, Reader
+from auroral.continuous.sharing.reading import NotShared, TemplateReader
 from auroral.errors import NetworkError
 
 from .texts import ARCS, JOINS, PROGRESS, predicates, read
 
-READER = Reader(ARCS, PROGRESS)
+READER = TemplateReader(ARCS, PROGRESS)
 
 
 _varied = st.one_of(
@@ -47,7 +47,7 @@ def test_texts_read_one_after_another_read_as_alone(sql: str, random: Any) -> No
 
 
 def test_texts_that_differ_in_literals_are_taken_apart_once() -> None:
-    reader = Reader(ARCS, PROGRESS)
+    reader = TemplateReader(ARCS, PROGRESS)
     form = "SELECT i, d * 2 AS e FROM W WHERE s = 'S{0}' AND d > {1}.5 AND i BETWEEN -{0} AND {1}"
     found = [reader.read(form.format(n % 89 + 10, n % 9)) for n in range(300)]
     assert len({id(one.template) for one in found}) == 1
@@ -59,7 +59,7 @@ def test_texts_that_differ_in_literals_are_taken_apart_once() -> None:
 
 def test_long_lists_are_read_in_a_time_that_follows_their_length() -> None:
     """With time that follows its square this would take minutes."""
-    reader = Reader(ARCS, PROGRESS)
+    reader = TemplateReader(ARCS, PROGRESS)
     for shift in (0, 1):
         numbers = [n - 50 + shift for n in range(20_000)]
         found = reader.read(f"SELECT i FROM W WHERE i IN ({', '.join(map(str, numbers))})")

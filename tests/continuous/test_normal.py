@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auroral.continuous.normal import MOST_CLAUSES, Leaf, conjunctive
-from auroral.continuous.spelling import spelled
+from auroral.continuous.sharing.normal import MOST_CLAUSES, Leaf, conjunctive
+from auroral.continuous.sharing.spelling import spelled
 from auroral.network.types import Schema
-from auroral.sql.compiler import compile_node
-from auroral.sql.parser import parse
+from auroral.sql.expressions.compiler import compile_node
+from auroral.sql.expressions.parser import parse
 
 SCHEMA = Schema.parse("p boolean, q boolean, r boolean, x int")
 ROWS = [

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
-from auroral.continuous.aggregate_reading import read_shared_aggregate
-from auroral.continuous.compiler import compile_query
+from auroral.continuous.boxing.compiler import compile_query
 from auroral.continuous.functions import PythonFunction
-from auroral.continuous.reading import NotShared, Read
+from auroral.continuous.sharing.aggregate_reading import read_shared_aggregate
+from auroral.continuous.sharing.reading import NotShared, ReadQuery
 from auroral.errors import AuroralError, NetworkError
 from auroral.network.box import Scope
 from auroral.network.types import Schema, Type
-from auroral.sql.expression import evaluator
+from auroral.sql.expressions.expression import evaluator
 
 from .naive import selects
 from .texts import ARCS, PROGRESS, ROWS, WIDE, predicates, read, where
 
 
-def atoms(found: Read) -> list[Any]:
+def atoms(found: ReadQuery) -> list[Any]:
     """The clauses as attribute, op and constant."""
     return [
         [

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from auroral.continuous.reading import Read, read_shared
+from auroral.continuous.sharing.reading import ReadQuery, read_shared
 from auroral.network.types import Schema
 
 WIDE = Schema.parse(
@@ -52,11 +52,11 @@ def _rows(count: int = 80) -> list[dict[str, Any]]:
 ROWS = _rows()
 
 
-def read(sql: str, **more: Any) -> Read:
+def read(sql: str, **more: Any) -> ReadQuery:
     return read_shared(sql, ARCS, PROGRESS, **more)
 
 
-def where(condition: str) -> Read:
+def where(condition: str) -> ReadQuery:
     return read(f"SELECT i FROM W WHERE {condition}")
 
 

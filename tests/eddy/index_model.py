@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from auroral.continuous.functions import PythonFunction
-from auroral.continuous.template import Atom, Attribute, Clause, Op
+from auroral.continuous.sharing.template import Atom, Attribute, Clause, Op
 from auroral.eddy.filters.index import Selection
 from auroral.network.types import Type
 

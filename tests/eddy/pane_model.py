@@ -13,15 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from auroral.continuous.aggregate_reading import ReadAggregate, SharedCall, read_shared_aggregate
+from auroral.continuous.sharing.aggregate_reading import (
+    ReadAggregate,
+    SharedCall,
+    read_shared_aggregate,
+)
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.panes.step import AggregateGroup, results_schema, step
-from auroral.kernels.accumulators import CallSpec
+from auroral.kernels.accumulators.choice import CallSpec
 from auroral.kernels.aggregate import AggregateKernel
 from auroral.kernels.kernel import Appended, Context
 from auroral.network.types import Schema
 from auroral.progress.lowwater import LowWater
-from auroral.sql.expression import evaluator
+from auroral.sql.expressions.expression import evaluator
 
 SCHEMA = Schema.parse(
     "ts bigint, sym string, region int, price double, n bigint, cost decimal(6,2)"

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from auroral.continuous.template import JoinShape
+from auroral.continuous.sharing.template import JoinShape
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.routes.probing import Orders
-from auroral.eddy.stems.step import Arrived, JoinGroup, step_stems
+from auroral.eddy.stems.step import JoinGroup, NewTuples, step_stems
 from auroral.kernels.kernel import Appended, Context
 from auroral.progress.lowwater import LowWater
 
@@ -139,7 +139,7 @@ def _arrived(
     live: Sequence[JoinQuery],
     groups: Sequence[JoinGroup],
     encoding: str,
-) -> Arrived:
+) -> NewTuples:
     at = [n for n, row in enumerate(rows) if first <= row["_seq"] < last]
     start = at[0] if at else sum(row["_seq"] < first for row in rows)
     some = rows[start : start + len(at)]
@@ -150,7 +150,7 @@ def _arrived(
                 same = [query for query in live if query.shape == group.shape]
                 sets = [[q.id for q in same if q.sees(row, place)] for row in some]
                 lineages[group.places[place]] = encoded(sets, [q.id for q in same], encoding)
-    return Arrived(table.slice(start, len(at)), lineages, start)
+    return NewTuples(table.slice(start, len(at)), lineages, start)
 
 
 def encoded(sets: Sequence[Sequence[int]], ids: Sequence[int], how: str) -> Lineage:
@@ -166,13 +166,13 @@ def encoded(sets: Sequence[Sequence[int]], ids: Sequence[int], how: str) -> Line
     return Lineage(len(sets), dense.blocks, lists.offsets, lists.ids)
 
 
-def _without_dead(arrived: Arrived) -> Arrived:
+def _without_dead(arrived: NewTuples) -> NewTuples:
     """Only the tuples that someone wants, as an eddy may hand them on."""
     alive = np.zeros(arrived.table.num_rows, bool)
     for lineage in arrived.lineages.values():
         alive |= lineage.alive()
     rows = np.flatnonzero(alive)
-    return Arrived(
+    return NewTuples(
         arrived.table.take(pa.array(rows)),
         {name: lineage.take(rows) for name, lineage in arrived.lineages.items()},
         arrived.first_number,

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from auroral.continuous.template import Atom, Attribute, Clause
+from auroral.continuous.sharing.template import Atom, Attribute, Clause
 from auroral.eddy.filters import selectivity
 from auroral.eddy.filters.filing import filed, plan
 from auroral.eddy.filters.index import Selection, Statistics, build, match
-from auroral.eddy.filters.portion import Portion, Reader
+from auroral.eddy.filters.portion import BatchReader, Portion
 from auroral.eddy.filters.selections import disjunctions
-from auroral.eddy.vectors.evaluation import Columns
+from auroral.eddy.vectors.evaluation import TupleColumns
 from auroral.network.types import Type
 
 ID = Attribute("id", Type("bigint"), "id", ("id",))
@@ -39,7 +39,7 @@ class World:
         self.id, self.v = draw.integers(0, 99, ROWS), draw.normal(size=ROWS)
         self.ids, self.low = draw.integers(0, 99, QUERIES), draw.normal(size=QUERIES)
         self.high = self.low + draw.random(QUERIES) - 0.1
-        self.tuples = Columns(
+        self.tuples = TupleColumns(
             pa.table(
                 {"id": self.id, "v": self.v, "sym": [f"s{n}" for n in self.id]},
             )
@@ -127,7 +127,7 @@ def test_work_follows_the_matches(world: World) -> None:
     how, _ = plan(selection, disjunctions(selection), Statistics())
     assert how is not None
     access = filed(selection, disjunctions(selection), how)
-    portion = Portion(Reader(world.tuples), 0, ROWS)
+    portion = Portion(BatchReader(world.tuples), 0, ROWS)
     pairs = sum(len(rows) for rows, _ in access.arms[0].candidates(portion))
     assert pairs == int((world.same & (world.value > 2.0)).sum())
     assert not access.verifier.clauses

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from auroral.continuous.template import Attribute
-from auroral.eddy.vectors.evaluation import Columns, PythonFunction
+from auroral.continuous.sharing.template import Attribute
+from auroral.eddy.vectors.evaluation import PythonFunction, TupleColumns
 from auroral.errors import AuroralError, NetworkError, RunError
 from auroral.network.types import Schema, Type
-from auroral.sql.expression import analyze, evaluator
+from auroral.sql.expressions.expression import analyze, evaluator
 
 SCHEMA = Schema.parse(
     "b boolean, ty tinyint, sm smallint, i int, j int, l bigint, k bigint, f float, d double, "
@@ -76,7 +76,7 @@ def check(text: str) -> None:
     """Compare each value with the row evaluator's."""
     run = evaluator(text, SCHEMA)
     type = analyze(text, SCHEMA).type
-    found = Columns(TABLE).evaluate(Attribute(text, type))
+    found = TupleColumns(TABLE).evaluate(Attribute(text, type))
     assert found.values.type == type.arrow()
     for at, row in enumerate(ROWS):
         try:
@@ -182,7 +182,7 @@ def test_whole_columns_agree_with_the_row_evaluator(text: str) -> None:
         evaluator(text, SCHEMA)
     except (AuroralError, RunError) as refused:
         with pytest.raises(type(refused)):
-            Columns(TABLE).evaluate(Attribute(text, Type("boolean")))
+            TupleColumns(TABLE).evaluate(Attribute(text, Type("boolean")))
         return
     check(text)
 
@@ -199,7 +199,9 @@ def test_edges(text: str) -> None:
 
 
 def test_rows_may_repeat_and_constants_go_with_them() -> None:
-    columns = Columns(pa.table({"s0.x": pa.array([1, 2, 3], pa.int32()), "s1.x": ["a", None, "c"]}))
+    columns = TupleColumns(
+        pa.table({"s0.x": pa.array([1, 2, 3], pa.int32()), "s1.x": ["a", None, "c"]})
+    )
     rows = np.array([2, 0, 2])
     assert columns.evaluate(
         Attribute("s0.x", Type("int"), "s0.x", ("s0.x",)), rows
@@ -217,7 +219,7 @@ def test_what_was_computed_for_all_is_not_computed_again() -> None:
         return pc.add(values, 1)
 
     functions = {"seen": PythonFunction("seen", seen, Type("bigint"))}
-    columns = Columns(pa.table({"x": [1, 2, 3]}), functions)
+    columns = TupleColumns(pa.table({"x": [1, 2, 3]}), functions)
     attribute = Attribute("seen(x)", Type("bigint"), costly=True)
     assert columns.evaluate(attribute).values.to_pylist() == [2, 3, 4]
     assert columns.evaluate(attribute, np.array([1])).values.to_pylist() == [3]
@@ -231,7 +233,7 @@ def test_tuples_for_which_a_function_raises_are_null_and_counted() -> None:
         return pc.multiply(values, 0.5)
 
     functions = {"Score": PythonFunction("Score", score, Type("double"))}
-    columns = Columns(pa.table({"x": [1, 3, None, 2, 3], "y": ["a"] * 5}), functions)
+    columns = TupleColumns(pa.table({"x": [1, 3, None, 2, 3], "y": ["a"] * 5}), functions)
     found = columns.evaluate(Attribute("SCORE(x, y) > 0.5", Type("boolean")))
     assert found.values.to_pylist() == [False, None, None, True, None]
     assert found.failed is not None
@@ -261,7 +263,7 @@ def test_tuples_for_which_a_function_raises_are_null_and_counted() -> None:
 )
 def test_a_function_that_returns_something_else_fails(wrong: Any, reason: str) -> None:
     functions = {"g": PythonFunction("g", wrong, Type("double"))}
-    columns = Columns(pa.table({"x": [1, 2]}), functions)
+    columns = TupleColumns(pa.table({"x": [1, 2]}), functions)
     found = columns.evaluate(Attribute("g(x)", Type("double")))
     assert found.values.to_pylist() == [None, None]
     assert found.failed is not None
@@ -270,14 +272,14 @@ def test_a_function_that_returns_something_else_fails(wrong: Any, reason: str) -
 
 
 def test_no_tuples() -> None:
-    columns = Columns(TABLE.slice(0, 0))
+    columns = TupleColumns(TABLE.slice(0, 0))
     for text in ("i + 1 > 2", "sqrt(d) > 1", "case when b then s else u end = 'x'", "1 = 1"):
         assert columns.evaluate(Attribute(text, Type("boolean"))).values.to_pylist() == []
 
 
 def test_an_unknown_column_is_named() -> None:
     with pytest.raises(NetworkError, match="there is no field pric; there are price"):
-        Columns(pa.table({"price": [1.0]})).column("pric")
+        TupleColumns(pa.table({"price": [1.0]})).column("pric")
 
 
 @pytest.mark.parametrize(
@@ -297,7 +299,7 @@ def test_an_unknown_column_is_named() -> None:
 )
 def test_a_time_that_python_lacks_fails_its_tuple_only(text: str) -> None:
     far = pa.array([19_000, 2_932_896 + 1, None], pa.int32()).cast(pa.date32())
-    columns = Columns(
+    columns = TupleColumns(
         pa.table(
             {
                 "day": pa.array([date(2024, 1, 1), date(9999, 12, 31), None]),

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import auroral as au
 from auroral.eddy import families
-from auroral.eddy.entry import Entry
-from auroral.eddy.families import Families, FamilyMembers, chunk_name, family_of
-from auroral.engine.registering import Registrar
+from auroral.eddy.families import Families, FamilyMembers, family_of
+from auroral.eddy.registered import RegisteredQuery
+from auroral.engine.queries.registrar import Registrar
+from auroral.ids import ChunkId
 
 _SQL = "SELECT * FROM s WHERE n = :n"
 
@@ -27,7 +28,7 @@ def _registrar() -> Registrar:
 _READ = _registrar()
 
 
-def _entry(name: str, keys: pa.Array | list[Any]) -> Entry:
+def _entry(name: str, keys: pa.Array | list[Any]) -> RegisteredQuery:
     values = pa.table({"key": keys, "n": pa.array(range(len(keys)), pa.int64())})
     return _READ.entry(name, au.Family(_SQL, values, "key"))
 
@@ -53,7 +54,7 @@ def test_members_are_found_by_their_keys(
         there: dict[int, tuple[str, int]] = {}
         for number, (come, go) in enumerate(calls, 1):
             texts = {k: str(pa.scalar(k, pa.int32()).cast(type)) for k in range(13)}
-            entry = _entry(chunk_name("f", number), pa.array(come, pa.int32()).cast(type))
+            entry = _entry(str(ChunkId("f", number)), pa.array(come, pa.int32()).cast(type))
             assert entry.keys is not None
             going: dict[str, list[int]] = {}
             for key in set(go) & set(there):
@@ -120,4 +121,4 @@ def test_entries_go_in_any_order() -> None:
 
 
 def test_names_of_entries() -> None:
-    assert family_of(chunk_name("alerts", 17)) == family_of("alerts") == "alerts"
+    assert family_of(str(ChunkId("alerts", 17))) == family_of("alerts") == "alerts"

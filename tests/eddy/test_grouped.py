@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auroral.continuous.template import Atom, Attribute, Clause, Op
+from auroral.continuous.sharing.template import Atom, Attribute, Clause, Op
 from auroral.eddy.filters import domains, grouped, index
 from auroral.eddy.filters.domains import Domain
-from auroral.eddy.filters.grouped import Block, blocks
+from auroral.eddy.filters.grouped import QueryBlock, blocks
 from auroral.eddy.filters.index import Statistics, build, match
 from auroral.eddy.filters.keys import Keys, keys_of
 from auroral.eddy.filters.selections import Selection, disjunctions
-from auroral.eddy.vectors.evaluation import Columns
+from auroral.eddy.vectors.evaluation import TupleColumns
 from auroral.network.types import Type
 
 A, B = (Attribute(name, Type("int"), name, (name,)) for name in "ab")
@@ -31,11 +31,11 @@ def _selection(
     return Selection(kind, clauses, np.arange(first, first + count, dtype=np.int32), table)
 
 
-def _blocks(*selections: Selection) -> tuple[Block, ...]:
+def _blocks(*selections: Selection) -> tuple[QueryBlock, ...]:
     return blocks([(selection, disjunctions(selection)) for selection in selections])
 
 
-def _accepted(block: Block, attribute: Attribute, values: list[Any]) -> list[list[int]]:
+def _accepted(block: QueryBlock, attribute: Attribute, values: list[Any]) -> list[list[int]]:
     """The queries whose predicates on an attribute each value satisfies."""
     (each,) = block.filters[attribute.text]
     keys = keys_of(pa.array(values, attribute.type.arrow()), each.domain.scale)
@@ -183,7 +183,7 @@ def test_many_templates_over_many_chunks(monkeypatch: pytest.MonkeyPatch) -> Non
         selections.append(_selection(tuple(clauses), *(limits or [[0]]), first=query))
     parts = [build(selections[:250], Statistics()), build(selections[250:], Statistics())]
     assert sum(len(part.blocks) for part in parts) == 3
-    tuples = Columns(pa.table(columns))
+    tuples = TupleColumns(pa.table(columns))
     matched = match(parts, {}, tuples, [("c", "a", "b"), ("b",)])
     ids, counts = matched.lineages["select"].counts()
     assert ids.tolist() == np.flatnonzero(wanted.any(axis=0)).tolist()

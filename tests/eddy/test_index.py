@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auroral.continuous.template import Atom, Attribute, Clause, Op
+from auroral.continuous.sharing.template import Atom, Attribute, Clause, Op
 from auroral.eddy.filters import (
     arms,
     domains,
@@ -37,7 +37,7 @@ from auroral.eddy.filters.index import (
 )
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.routes.routing import Visit
-from auroral.eddy.vectors.evaluation import Columns
+from auroral.eddy.vectors.evaluation import TupleColumns
 from auroral.network.types import Type
 
 from .index_model import (
@@ -126,12 +126,12 @@ def _small(choice: int) -> Iterator[None]:
         yield
 
 
-def _columns(rows: list[dict[str, Any]]) -> Columns:
+def _columns(rows: list[dict[str, Any]]) -> TupleColumns:
     arrays = {
         name: pa.array([row[name] for row in rows], Type.parse(text).arrow())
         for name, text in TYPES.items()
     }
-    return Columns(pa.table(arrays), {"risky": RISKY})
+    return TupleColumns(pa.table(arrays), {"risky": RISKY})
 
 
 def _lists(lineage: Lineage) -> list[list[int]]:
@@ -200,9 +200,9 @@ def _select(clauses: tuple[Clause, ...], *columns: list[Any], kind: str = "selec
 INT, F, S = FIELDS["i"], FIELDS["f"], FIELDS["s"]
 
 
-def _table(**columns: list[Any]) -> Columns:
+def _table(**columns: list[Any]) -> TupleColumns:
     types = {name: Type.parse(TYPES[name]).arrow() for name in columns}
-    return Columns(pa.table({n: pa.array(c, types[n]) for n, c in columns.items()}))
+    return TupleColumns(pa.table({n: pa.array(c, types[n]) for n, c in columns.items()}))
 
 
 def test_a_query_without_predicates_wants_every_tuple() -> None:
@@ -243,7 +243,7 @@ def test_a_disjunction_is_done_with_its_first_true_part() -> None:
 def test_expressions_are_evaluated_for_survivors_once() -> None:
     asked: list[int] = []
 
-    class Watched(Columns):
+    class Watched(TupleColumns):
         def evaluate(self, attribute: Attribute, rows: Any = None, constants: Any = None) -> Any:
             asked.extend(rows.tolist())
             return super().evaluate(attribute, rows, constants)

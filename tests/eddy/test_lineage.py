@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auroral.eddy import positional
-from auroral.eddy.bitmap import Asked, any_bit
-from auroral.eddy.lineage import Block, Lineage
+from auroral.eddy.bitmap import BitmapSelection, any_bit
+from auroral.eddy.lineage import BitmapBlock, Lineage
 
 Sets = list[set[int]]
 
@@ -175,11 +175,13 @@ def test_any_bit(rows: int, width: int, seed: int) -> None:
     words[draw.random((rows, width)) < 0.95] = 0
     mask = draw.integers(0, 4, width, dtype=np.uint64)
     assert any_bit(words).tolist() == (words != 0).any(axis=1).tolist()
-    assert Asked.of(mask).any_bit(words).tolist() == (words & mask != 0).any(axis=1).tolist()
+    assert (
+        BitmapSelection.of(mask).any_bit(words).tolist() == (words & mask != 0).any(axis=1).tolist()
+    )
 
 
 def test_words_of_any_width() -> None:
     for width in (1, 8, 9):
         bits = np.arange(2 * width, dtype=np.uint8).reshape(2, width)
-        block = Block(np.arange(width * 8, dtype=np.int32), bits)
+        block = BitmapBlock(np.arange(width * 8, dtype=np.int32), bits)
         assert (block.words.view(np.uint8)[:, :width] == bits).all()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auroral.continuous.aggregate_reading import read_shared_aggregate
+from auroral.continuous.sharing.aggregate_reading import read_shared_aggregate
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.panes import closing
 from auroral.eddy.panes.step import AggregateGroup, step

@@ -9,11 +9,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auroral.continuous.aggregate_reading import ReadAggregate, read_shared_aggregate
+from auroral.continuous.sharing.aggregate_reading import ReadAggregate, read_shared_aggregate
 from auroral.eddy.filters.index import Selection, Statistics, build, match
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.panes.step import AggregateGroup, step
-from auroral.eddy.vectors.evaluation import Columns
+from auroral.eddy.vectors.evaluation import TupleColumns
 from auroral.kernels.kernel import Context
 from auroral.network.network import Network
 from auroral.network.types import Schema
@@ -82,7 +82,7 @@ def _shared(
         tuple({call: None for read in reads for call in read.calls}),
         {id: (read.size, read.advance) for id, read in zip(ids, reads, strict=True)},
     )
-    whole = Columns(pa.Table.from_pylist(arrived, SCHEMA.arrow()))
+    whole = TupleColumns(pa.Table.from_pylist(arrived, SCHEMA.arrow()))
     lineage = _matched([read.clauses for read in reads], reads, ids, whole)
     seconds = np.asarray(whole.column("at").cast(pa.int64()), np.int64)
     mark = LowWater()
@@ -127,7 +127,7 @@ def _results(
         rows = [r for r in range(lineage.rows) if id in ids[offsets[r] : offsets[r + 1]]]
         mine.append(table.take(pa.array(rows, pa.int64())))
     table = pa.concat_tables(mine).sort_by([("_seq", "ascending"), ("_sub", "ascending")])
-    columns = Columns(table)
+    columns = TupleColumns(table)
     satisfied = _matched([read.having], [read], [id], columns).alive()
     fields = {item.name: columns.evaluate(item.attribute).values for item in read.items}
     assert pa.table(fields).schema.equals(read.schema().arrow())
@@ -135,7 +135,7 @@ def _results(
 
 
 def _matched(
-    clauses: list[Any], reads: list[ReadAggregate], ids: list[int], columns: Columns
+    clauses: list[Any], reads: list[ReadAggregate], ids: list[int], columns: TupleColumns
 ) -> Lineage:
     selections = [
         Selection("aggregate", own, np.array([id], np.int32), read.constants_table())

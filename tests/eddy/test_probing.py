@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auroral.continuous.template import JoinShape
+from auroral.continuous.sharing.template import JoinShape
 from auroral.eddy.routes.probing import JoinRouter, ProbeRouter, Probes
 from auroral.eddy.routes.routing import POLICIES, Visit
 from auroral.eddy.stems.group import JoinGroup

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from auroral.eddy.routes.backpressure import speeds
 from auroral.eddy.routes.lottery import capped, ranked, winners
 from auroral.eddy.routes.optimal import cheapest
-from auroral.eddy.routes.routing import POLICIES, Operator, Router, Visit, returning
-from auroral.eddy.routes.tickets import Tally
+from auroral.eddy.routes.routing import POLICIES, RoutedOperator, Router, Visit, returning
+from auroral.eddy.routes.tickets import OperatorRecord
 from auroral.errors import UsageError
 
 Query = dict[str, float]
@@ -49,7 +49,9 @@ class Simulation:
 
     def have(self, queries: Sequence[Query]) -> None:
         self.queries = list(queries)
-        self.router.have([Operator(name, len(serves)) for name, serves in self._serves().items()])
+        self.router.have(
+            [RoutedOperator(name, len(serves)) for name, serves in self._serves().items()]
+        )
 
     def train(self, tuples: int = TRAIN) -> float:
         """Route a train; the filters visited per tuple."""
@@ -201,22 +203,22 @@ def test_a_new_operator_is_explored_at_once_and_a_poor_one_still_tried() -> None
 
 def test_tickets_follow_the_predicates_of_an_operator() -> None:
     router = Router("tickets")
-    router.have([Operator("a", 1), Operator("b", 1)])
+    router.have([RoutedOperator("a", 1), RoutedOperator("b", 1)])
     router.learn(TRAIN, {"a": Visit(1000, 500, 0.0), "b": Visit(1000, 500, 0.0)})
-    router.have([Operator("a", 3), Operator("b", 1)])
+    router.have([RoutedOperator("a", 3), RoutedOperator("b", 1)])
     assert router.shares()["a"] == pytest.approx(0.75)
 
 
 def test_an_operator_that_returns_more_than_it_gets_keeps_one_ticket() -> None:
     router = Router("tickets")
-    router.have([Operator("stem", 4), Operator("a", 1)])
+    router.have([RoutedOperator("stem", 4), RoutedOperator("a", 1)])
     router.learn(10, {"stem": Visit(10, 900, 0.0), "a": Visit(10, 7, 0.0)})
     assert router.shares()["stem"] == pytest.approx(1 / 5, abs=0.01)
 
 
 def test_trickles_do_not_wipe_out_what_was_learned() -> None:
     router = Router("tickets")
-    router.have([Operator("a", 1), Operator("b", 1)])
+    router.have([RoutedOperator("a", 1), RoutedOperator("b", 1)])
     router.learn(TRAIN, {"a": Visit(TRAIN, 0, 0.0), "b": Visit(TRAIN, TRAIN, 0.0)})
     for _ in range(50):
         router.learn(1, {"a": Visit(1, 1, 0.0), "b": Visit(1, 0, 0.0)})
@@ -226,7 +228,7 @@ def test_trickles_do_not_wipe_out_what_was_learned() -> None:
 def test_fixed_and_optimal_orders() -> None:
     fixed, optimal = Router("fixed"), Router("optimal")
     for router in (fixed, optimal):
-        router.have([Operator(name, 1) for name in "bca"])
+        router.have([RoutedOperator(name, 1) for name in "bca"])
     assert fixed.orders(2) == [("b", "c", "a")] * 2
     assert optimal.orders(1) == [("b", "c", "a")], "as long as nothing is known"
     optimal.know("ca")
@@ -235,13 +237,13 @@ def test_fixed_and_optimal_orders() -> None:
 
 def test_optimal_asks_when_queries_change_and_when_it_is_time() -> None:
     router = Router("optimal")
-    router.have([Operator("a", 1), Operator("b", 1)])
+    router.have([RoutedOperator("a", 1), RoutedOperator("b", 1)])
     for _ in range(2):
         assert router.asks(time=False) == {"a": 1, "b": 1}
         router.know("ab")
     assert router.asks(time=False) is None
     assert router.asks(time=True) is not None
-    router.have([Operator("a", 1), Operator("b", 2)])
+    router.have([RoutedOperator("a", 1), RoutedOperator("b", 2)])
     assert router.asks(time=False) is not None
     router.learn(TRAIN, {"a": Visit(1000, 500, 0.001), "b": Visit(1000, 500, 0.1)})
     assert router.asks(time=False) == {"a": 1, "b": pytest.approx(25, rel=0.01)}
@@ -272,7 +274,7 @@ def test_operators_beyond_very_many_stay_as_they_are() -> None:
 
 def test_what_users_see() -> None:
     router = Router("fixed")
-    router.have([Operator("a", 2), Operator("score(b)", 1, costly=True)])
+    router.have([RoutedOperator("a", 2), RoutedOperator("score(b)", 1, costly=True)])
     assert router.statistics()["filters_per_tuple"] is None
     for returned in (10_000, 30_000):
         router.orders(7)
@@ -323,7 +325,7 @@ def test_every_order_has_every_operator_once_and_a_seed_repeats_it(
     for names, chunks, tuples, rate, seconds in trains:
         drawn = []
         for router in routers:
-            router.have([Operator(name, 1 + ord(name) % 3) for name in sorted(names)])
+            router.have([RoutedOperator(name, 1 + ord(name) % 3) for name in sorted(names)])
             drawn.append(router.orders(chunks))
             visit = Visit(tuples, int(rate * tuples), seconds)
             router.learn(tuples, dict.fromkeys(sorted(names)[1:], visit))
@@ -359,10 +361,10 @@ def test_draws_are_even_and_have_the_given_chances() -> None:
 
 def test_speeds_are_relative_to_the_fastest() -> None:
     lately = {
-        "a": Tally(1_000, seconds=1e-3, chunks=2),
-        "b": Tally(1_000, seconds=8e-3),
-        "few": Tally(1, seconds=1e-4, chunks=2),
-        "new": Tally(),
+        "a": OperatorRecord(1_000, seconds=1e-3, chunks=2),
+        "b": OperatorRecord(1_000, seconds=8e-3),
+        "few": OperatorRecord(1, seconds=1e-4, chunks=2),
+        "new": OperatorRecord(),
     }
     assert speeds(lately) == pytest.approx({"a": 1.0, "b": 0.5, "few": 1.0, "new": 1.0})
     assert speeds({}) == {}

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from auroral.continuous.template import Op
+from auroral.continuous.sharing.template import Op
 from auroral.eddy.filters.selections import constants_of
 from auroral.eddy.filters.selectivity import Sample, may_pay, pays
 

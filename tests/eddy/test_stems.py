@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auroral.continuous.template import JoinShape
+from auroral.continuous.sharing.template import JoinShape
 from auroral.eddy.stems import probe
-from auroral.eddy.stems.step import Arrived, JoinGroup, step_stems
+from auroral.eddy.stems.step import JoinGroup, NewTuples, step_stems
 from auroral.kernels.kernel import Appended, Context
 from auroral.progress.lowwater import LowWater
 
@@ -300,7 +300,7 @@ def test_fields_of_later_queries_are_null_in_earlier_tuples() -> None:
         group = JoinGroup("g", shape, (fields, fields), (9, 9))
         columns = {"_seq": [2 * step], "_ts": [0], "k": [1], "v": [step], "w": [f"w{step}"]}
         arrived = {
-            arc: Arrived(pa.table(columns), {"g": encoded([[1]], [1], "bits")}, step)
+            arc: NewTuples(pa.table(columns), {"g": encoded([[1]], [1], "bits")}, step)
             for arc in "AB"
         }
         context = Context(2 * step, 2 * step + 2)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auroral import Network, Order, Punctuated
-from auroral.continuous.template import JoinShape
+from auroral.continuous.sharing.template import JoinShape
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.stems.step import Arrived, JoinGroup, StemStep, step_stems
+from auroral.eddy.stems.step import JoinGroup, NewTuples, StemStep, step_stems
 from auroral.kernels.join import JoinKernel
 from auroral.kernels.kernel import Appended, Context, Emitted
 from auroral.progress.lowwater import LowWater
@@ -40,12 +40,12 @@ class Stems:
 
     def step(self, inputs: Any, state: Any, context: Context) -> Emitted:
         arcs = self.group.shape.arcs
-        arrived: dict[str, Arrived] = {}
+        arrived: dict[str, NewTuples] = {}
         marks = {}
         for arc, table, place in zip(arcs, inputs, self.group.places, strict=True):
             lineages = arrived[arc].lineages if arc in arrived else {}
             lineage = encoded([[1]] * table.num_rows, [1], "bits")
-            arrived[arc] = Arrived(table, {**lineages, place: lineage}, self.counts[arc])
+            arrived[arc] = NewTuples(table, {**lineages, place: lineage}, self.counts[arc])
         for arc, on, mark in zip(arcs, self.group.shape.on, context.marks, strict=False):
             marks[arc, on] = mark
         made = step_stems([self.group], arrived, self.state, marks, context, lambda g, t, of: of)
@@ -221,7 +221,7 @@ def test_keys_of_all_types(left: pa.Array, right: pa.Array, met: list[tuple[int,
                     columns |= {"k": key, "n": ["n", "n"], "v": [0, 1]}
                     lineage = {"g": encoded([[1]] * count, [1], "lists")}
                     seen = 2 * step if not count else 0
-                    arrived[arc] = Arrived(pa.table(columns).slice(0, count), lineage, seen)
+                    arrived[arc] = NewTuples(pa.table(columns).slice(0, count), lineage, seen)
                 context = Context(4 * step, 4 * step + 4)
                 made = step_stems([group], arrived, state, {}, context, lambda g, t, of: of)
                 for name, changed in made.state.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from auroral.engine.boxed import FAILED, UNBOXED, Boxed, BoxedQueries
+from auroral.engine.lifecycle.standalone import FAILED, UNBOXED, StandaloneQueries, StandaloneQuery
 from auroral.network.queries import Query
 from auroral.network.types import Schema
 from auroral.storage import Store
@@ -20,14 +20,16 @@ def store(tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
-def boxed(name: str, since: int) -> Boxed:
+def standalone(name: str, since: int) -> StandaloneQuery:
     late = {"late": (f"{name}#1.late", Schema.parse("x int"))}
-    return Boxed(name, Query("SELECT 1"), f"{name}#2", Schema.parse("n int"), late, since=since)
+    return StandaloneQuery(
+        name, Query("SELECT 1"), f"{name}#2", Schema.parse("n int"), late, since=since
+    )
 
 
 def test_boxes_run_from_the_moment_of_their_query_up_to_its_end(store: Store) -> None:
-    held = BoxedQueries(store)
-    held.add(boxed("q", 5))
+    held = StandaloneQueries(store)
+    held.add(standalone("q", 5))
     assert list(held.registered) == ["q"]
     assert held.running.queries == {}, "it is registered, its boxes are to come"
     held.run(5)
@@ -41,12 +43,12 @@ def test_boxes_run_from_the_moment_of_their_query_up_to_its_end(store: Store) ->
 
 
 def test_another_query_under_the_same_name_is_not_the_same(store: Store) -> None:
-    held = BoxedQueries(store)
-    held.add(boxed("q", 1))
+    held = StandaloneQueries(store)
+    held.add(standalone("q", 1))
     held.run(1)
     before = held.running
     held.remove("q", 4)
-    held.add(boxed("q", 4))
+    held.add(standalone("q", 4))
     after = held.at(4)
     assert before.is_same(before, "q#1")
     assert not after.is_same(before, "q#1")
@@ -55,27 +57,27 @@ def test_another_query_under_the_same_name_is_not_the_same(store: Store) -> None
 
 
 def test_a_query_that_failed_stays_so_until_another_comes(store: Store) -> None:
-    held = BoxedQueries(store)
-    held.add(boxed("q", 1))
-    held.add(boxed("p", 1))
+    held = StandaloneQueries(store)
+    held.add(standalone("q", 1))
+    held.add(standalone("p", 1))
     held.run(1)
     held.fail({"q": "it broke"})
     assert held.why_stopped("q") == "it broke"
     assert held.why_stopped("p") is None
     assert FAILED in held.noted(1)
-    again = BoxedQueries(store)
-    again.add(boxed("q", 1))
+    again = StandaloneQueries(store)
+    again.add(standalone("q", 1))
     again.restore(1)
     assert again.why_stopped("q") == "it broke", "a restart knows it"
     held.remove("q", 3)
-    held.add(boxed("q", 3))
+    held.add(standalone("q", 3))
     held.run(3)
     assert held.why_stopped("q") is None
 
 
 def test_arcs_of_boxes_say_whose_they_are(store: Store) -> None:
-    held = BoxedQueries(store)
-    held.add(boxed("q", 1))
+    held = StandaloneQueries(store)
+    held.add(standalone("q", 1))
     held.run(1)
     running = held.running
     assert [running.owner(arc) for arc in ("q#2", "q#1.late", "q", "other#1")] == [
@@ -88,7 +90,7 @@ def test_arcs_of_boxes_say_whose_they_are(store: Store) -> None:
 
 
 def test_late_tuples_have_a_view_of_their_own() -> None:
-    query = boxed("q", 3)
+    query = standalone("q", 3)
     view = query.late_view("late")
     assert view is not None
     assert (view.log, view.schema.names, view.since) == ("q#1.late", ["x"], 3)

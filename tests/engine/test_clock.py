@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import auroral as au
-from auroral.engine.clock import MonotoneClock
+from auroral.engine.runtime.clock import MonotoneClock
 from tests.conformance import sparkless
 
 DAY = 86_400_000_000

@@ -11,8 +11,8 @@ import pytest
 
 import auroral as au
 from auroral import Ordered, Query
-from auroral.continuous.sharing import QueryReader, Shared
-from auroral.engine.loop import Loop
+from auroral.continuous.sharing.sharing import QueryReader, Shared
+from auroral.engine.runtime.loop import Loop
 from tests.conformance import sparkless
 from tests.conformance.driving import Drive, Manner
 from tests.conformance.running import Crash

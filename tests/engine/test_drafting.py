@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import auroral as au
-import auroral.engine.drafting
-import auroral.engine.works
-from auroral.engine.design import Design
-from auroral.engine.loop import Loop
-from auroral.engine.works import Works
+import auroral.engine.topology.background
+import auroral.engine.topology.execution
+from auroral.engine.runtime.loop import Loop
+from auroral.engine.topology.execution import Execution
+from auroral.engine.topology.plan import ExecutionPlan
 from tests.conformance import sparkless
 from tests.conformance.delivering import Lasting
 
@@ -28,7 +28,7 @@ class _Slow:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch):
         self.compiling, self.go_on = threading.Event(), threading.Event()
-        monkeypatch.setattr(Design, "warm_up", lambda _design: self._warm_up())
+        monkeypatch.setattr(ExecutionPlan, "warm_up", lambda _design: self._warm_up())
 
     def _warm_up(self) -> None:
         self.compiling.set()
@@ -124,7 +124,7 @@ def test_a_query_that_fails_meanwhile_is_no_more_in_the_next(slow: _Slow) -> Non
         engine.drain()
         with engine._loop.between_rounds():
             engine.modify(add={"other": SUMS})
-            engine._queries.boxed.fail({"boxed": "divides by nothing"})
+            engine._queries.standalone.fail({"boxed": "divides by nothing"})
         engine.enqueue("ticks", batch(0, 10))
         engine.drain()
         assert engine.stats()["queries"]["boxed"]["stopped"]
@@ -135,11 +135,11 @@ def test_a_query_that_fails_meanwhile_is_no_more_in_the_next(slow: _Slow) -> Non
 def test_what_cannot_be_drafted_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     sparkless.no_spark(monkeypatch)
 
-    def fail(_works: Works) -> Design:
+    def fail(_works: Execution) -> ExecutionPlan:
         raise RuntimeError("no such network")
 
     with sparkless.make_engine(all_ticks(), background=True) as engine:
-        monkeypatch.setattr(auroral.engine.drafting, "next_design", fail)
+        monkeypatch.setattr(auroral.engine.topology.background, "next_design", fail)
         engine.modify(add={"boxed": BOXED})
         with pytest.raises(au.RunError, match="INTERNAL: RuntimeError: no such network"):
             engine.drain()
@@ -205,7 +205,7 @@ def test_a_crash_while_boxes_come_loses_nothing_of_what_was_held(
         engine.modify(add={"boxed": SUMS})
         engine.enqueue("ticks", batch(10, 20))
         assert _await(engine, "all", 20) == list(range(20))
-        patch.setattr(auroral.engine.works, "build", crash)
+        patch.setattr(auroral.engine.topology.execution, "build", crash)
         slow.go_on.set()
         engine.drain()
     with sparkless.make_engine(net, train=5, state=tmp_path) as engine:
@@ -217,9 +217,9 @@ def test_a_crash_while_boxes_come_loses_nothing_of_what_was_held(
 def test_who_drains_waits_for_boxes_that_have_just_come(
     slow: _Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build, built = auroral.engine.works.build, threading.Event()
+    build, built = auroral.engine.topology.execution.build_execution, threading.Event()
 
-    def late(*given: Any, **more: Any) -> Works:
+    def late(*given: Any, **more: Any) -> Execution:
         made = build(*given, **more)
         built.set()
         draining.wait(0.2)
@@ -227,7 +227,7 @@ def test_who_drains_waits_for_boxes_that_have_just_come(
 
     draining = threading.Event()
     with sparkless.make_engine(all_ticks(), background=True, train=5) as engine:
-        monkeypatch.setattr(auroral.engine.works, "build", late)
+        monkeypatch.setattr(auroral.engine.topology.execution, "build", late)
         engine.modify(add={"boxed": SUMS})
         engine.enqueue("ticks", batch(0, 10))
         assert _await(engine, "all", 10) == list(range(10))

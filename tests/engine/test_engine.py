@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pytest
 
 import auroral as au
-from auroral.io.iterable import IterableSource
 from auroral.io.sinks.callback import CallbackSink
+from auroral.io.sources.iterable import IterableSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import auroral as au
-from auroral.io.iterable import IterableSource
-from auroral.kernels.accumulator_functions import WindowFunction
-from auroral.kernels.accumulator_spec import CallSpec
+from auroral.io.sources.iterable import IterableSource
+from auroral.kernels.accumulators.functions import WindowFunction
+from auroral.kernels.accumulators.spec import CallSpec
 from auroral.network.types import Type
-from auroral.spark.functions import applied
+from auroral.spark.plans.functions import applied
 from auroral.testing import run
 from tests.conformance import sparkless
 

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 import pytest
 
 import auroral as au
-from auroral.engine.streaming import StreamReader
-from auroral.io.iterable import IterableSource
+from auroral.engine.ingest.streaming import StreamReader
 from auroral.io.sinks.callback import CallbackSink
 from auroral.io.sinks.csv import CsvSink
+from auroral.io.sources.iterable import IterableSource
 
 if TYPE_CHECKING:
     from tests.conftest import MakeEngine

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from auroral.engine.values import FamilyValues, gone_of
+from auroral.engine.queries.family_values import FamilyValues, gone_of
 from auroral.network.queries import Family, Query
 from auroral.storage import Change, QueryRow, Store
 

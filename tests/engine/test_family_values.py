@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import auroral as au
-from auroral.engine.values import FamilyValues
+from auroral.engine.queries.family_values import FamilyValues
 from auroral.storage import QueryRow, Store
 from tests.conformance import sparkless
 
@@ -279,7 +279,7 @@ def test_rules_that_come_and_go_leave_nothing_behind(
                     found += engine.dequeue("r").num_rows
                 engine.dequeue("stays")
             manifest = engine._store.manifest
-            assert len(engine._queries.book.families.get("r").entries) < 80  # type: ignore[union-attr]
+            assert len(engine._queries.query_index.families.get("r").entries) < 80  # type: ignore[union-attr]
             assert len(manifest.queries()) < 200
             assert len(manifest.gone()) < 80
             assert len(list((state / "queries").iterdir())) < 80

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auroral import Delayed, Network, Ordered, Punctuated
-from auroral.engine.plane import ProgressPlane, group_key
+from auroral.engine.runtime.watermarks import WatermarkTracker, group_key
 from auroral.network.types import Type
 from auroral.progress.lowwater import GroupedLowWater, LowWater
 from auroral.progress.values import to_mark
@@ -76,7 +76,7 @@ class Planes:
     def __init__(self, net: Network, kind: str):
         self.net, self.kind = net, Type.parse(kind)
         self.checked = net.check()
-        self.plane = ProgressPlane(self.checked)
+        self.watermarks = WatermarkTracker(self.checked)
         self.reference = Reference(net)
         self.moment = 0
 
@@ -99,9 +99,9 @@ class Planes:
                 self.reference.push(stream, {"g": more, "n": value})
                 tuples[stream].append((self.moment, more, value))
             self.moment += 1
-        if times and self.plane.uses_clock:
+        if times and self.watermarks.uses_clock:
             moments, when = (np.array(column) for column in zip(*times, strict=True))
-            self.plane.tick(moments, when)
+            self.watermarks.tick(moments, when)
         for stream, rows in tuples.items():
             table = pa.table(
                 {
@@ -110,15 +110,15 @@ class Planes:
                     "n": pa.array([r[2] for r in rows], self.kind.arrow()),
                 }
             )
-            self.plane.advance(stream, table, noted[stream])
-            self.plane.forget_before(self.moment)
+            self.watermarks.advance(stream, table, noted[stream])
+            self.watermarks.forget_before(self.moment)
 
     def restart(self) -> None:
-        saved = self.plane.saved(self.moment)
-        self.plane = ProgressPlane(self.checked, json.loads(json.dumps(saved)))
+        saved = self.watermarks.saved(self.moment)
+        self.watermarks = WatermarkTracker(self.checked, json.loads(json.dumps(saved)))
 
     def compare(self) -> None:
-        for arc, marks in self.plane.arcs().items():
+        for arc, marks in self.watermarks.arcs().items():
             promises = self.reference.promises(arc)
             assert set(marks) == set(promises), arc
             for attribute, mark in marks.items():
@@ -157,11 +157,11 @@ def test_the_plane_promises_what_the_reference_does(seed: int, kind: str) -> Non
         if rng.random() < 0.3:
             planes.restart()
             planes.compare()
-    planes.plane.end(planes.moment)
+    planes.watermarks.end(planes.moment)
     planes.reference.end()
     planes.compare()
     planes.restart()
-    planes.plane.end(planes.moment)
+    planes.watermarks.end(planes.moment)
     planes.compare()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auroral.engine.readers import Least, consumer
+from auroral.engine.results.readers import SlowestReader, consumer
 
 MOVES = st.lists(
     st.one_of(
@@ -22,7 +22,7 @@ MOVES = st.lists(
 def test_it_is_the_least_whatever_grows_comes_and_goes(
     heads: dict[int, int], moves: list[tuple[str, int, int]]
 ) -> None:
-    least = Least(list(heads), heads.get)
+    least = SlowestReader(list(heads), heads.get)
     for kind, item, by in moves:
         if kind == "grow" and item in heads:
             heads[item] += by
@@ -45,7 +45,7 @@ def test_what_is_gone_is_not_looked_at_again() -> None:
         looked.append(name)
         return heads[name]
 
-    least = Least(heads, head)
+    least = SlowestReader(heads, head)
     assert len(least) == 2
     heads["a"] = None
     looked.clear()

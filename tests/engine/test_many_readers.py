@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import auroral.storage.store
 from auroral.engine import Engine
-from auroral.engine.batches import steps_of
+from auroral.engine.results.batches import steps_of
 from auroral.storage import HELD, Segment
 from auroral.storage.segment import read
 from tests.conformance import sparkless
@@ -115,7 +115,7 @@ def test_forgetting_a_query_looks_at_no_other() -> None:
         with _queries(count) as (engine, names):
             _arrive(engine)
             _read(engine, names)
-            return operations(lambda: engine._loop.works.outputs.forget(["q3"]))
+            return operations(lambda: engine._loop.execution.outputs.forget(["q3"]))
 
     assert effort(240) < 1.3 * effort(30)
 
@@ -164,7 +164,7 @@ def test_readers_who_come_and_go_leave_nothing_behind() -> None:
             _arrive(engine)
             _read(engine, ["new"])
         assert _kept(engine) == 100  # q0 and q1 have read nothing
-        slowest = engine._loop.works.outputs.readers._slowest[_LOG]
+        slowest = engine._loop.execution.outputs.readers._slowest[_LOG]
         assert len(slowest) < 80
         engine.modify(remove=["q0", "q1"])
         _arrive(engine)
@@ -230,12 +230,12 @@ def test_steps_end_where_nothing_later_begins_before(spans: list[tuple[int, int]
     segments = [_segment(n, *span) for n, span in enumerate(spans)]
     found = list(steps_of(segments))
     assert sorted(s.id for _, run in found for s in run) == list(range(len(segments)))
-    ends = [sealed for sealed, _ in found]
+    ends = [complete_before for complete_before, _ in found]
     assert ends == sorted({*ends})
     possible = [
         end
-        for end in sorted({s.sealed for s in segments})
-        if all(s.sealed <= end or s.first >= end for s in segments)
+        for end in sorted({s.complete_before for s in segments})
+        if all(s.complete_before <= end or s.first >= end for s in segments)
     ]
     assert ends == possible
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from auroral.engine.positions import Positions, Start, target_of
-from auroral.engine.rests import Rests
+from auroral.engine.lifecycle.pending import PendingDeliveries
+from auroral.engine.sinks.positions import SinkPositions, Start, target_of
 from auroral.errors import StateError
 from auroral.io.sinks.callback import CallbackSink
 from auroral.storage import Change, Store
@@ -21,11 +21,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
-def positions(store: Store) -> Positions:
-    return Positions(store, Rests(store))
+def positions(store: Store) -> SinkPositions:
+    return SinkPositions(store, PendingDeliveries(store))
 
 
-def write(store: Store, held: Positions, target: str, at: int | None, **more: object) -> None:
+def write(store: Store, held: SinkPositions, target: str, at: int | None, **more: object) -> None:
     """Let the sink of `out` have come so far."""
     store.commit(Change(sinks={"out": {**held.record("out", target, at), **more}}))
 

@@ -13,16 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import auroral as au
-import auroral.engine.values
-import auroral.spark.worker
+import auroral.engine.queries.family_values
+import auroral.spark.running.worker
 import auroral.storage.compaction
 import auroral.storage.journal
 import auroral.storage.segment
 from auroral.disk import Operation, Unsynced, write_whole
-from auroral.engine.dead import POSITION
-from auroral.engine.values import FamilyValues
+from auroral.engine.ingest.dead_letters import POSITION
+from auroral.engine.queries.family_values import FamilyValues
 from auroral.io.sinks.append import AppendFile
-from auroral.spark.plan import arc_schema
+from auroral.spark.plans.plan import arc_schema
 from auroral.storage import Journal, Manifest, Store
 from tests.conformance import sparkless
 from tests.storage.failing_disk import FailingDisk, Mode, Note, Recorder
@@ -224,8 +224,8 @@ def _unsynced(path: Path, data: Any, *, sync: bool) -> None:
         (Journal, "sync", _nothing),
         (auroral.storage.journal, "sync_directory", _nothing),
         (auroral.storage.segment, "write_whole", _unsynced),
-        (auroral.engine.values, "write_whole", _unsynced),
-        (auroral.spark.worker, "sync_files", _nothing),
+        (auroral.engine.queries.family_values, "write_whole", _unsynced),
+        (auroral.spark.running.worker, "sync_files", _nothing),
         (AppendFile, "sync", _nothing),
         (Manifest, "_sync_commits", lambda m, **_: m._db.execute("PRAGMA synchronous=NORMAL")),
     ],

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import auroral as au
-from auroral.engine.streaming import StreamReader
+from auroral.engine.ingest.streaming import StreamReader
 from auroral.errors import AuroralError, RunError, UsageError
-from auroral.spark.session import start_session
+from auroral.spark.session.session import start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

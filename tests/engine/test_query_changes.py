@@ -16,9 +16,9 @@ from tests.conformance import sparkless
 from .market import batch, numbers, ticks
 
 
-@pytest.mark.parametrize("boxed", [False, True])
+@pytest.mark.parametrize("standalone", [False, True])
 def test_a_sink_that_gets_the_rest_may_change_queries(
-    boxed: bool, monkeypatch: pytest.MonkeyPatch
+    standalone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It enqueues first, so that its own change has a later moment."""
     sparkless.no_spark(monkeypatch)
@@ -33,7 +33,9 @@ def test_a_sink_that_gets_the_rest_may_change_queries(
                 done.append(1)
                 engine.enqueue("ticks", batch(100, 110))
                 text = (
-                    "SELECT count(*) AS n FROM ticks [ROWS 1]" if boxed else "SELECT n FROM ticks"
+                    "SELECT count(*) AS n FROM ticks [ROWS 1]"
+                    if standalone
+                    else "SELECT n FROM ticks"
                 )
                 engine.modify(add={"inner": text})
 

@@ -12,8 +12,8 @@ import pytest
 import auroral as au
 from auroral.engine import Engine
 from auroral.errors import RunError
-from auroral.spark.runner import Runner
-from auroral.spark.stateful_runner import StatefulRunner
+from auroral.spark.running.runner import Runner
+from auroral.spark.running.stateful_runner import StatefulRunner
 from tests.conformance import sparkless
 from tests.conformance.running import Crash, Faults
 
@@ -166,7 +166,7 @@ def test_boxes_that_ran_together_go_on_apart(
     with make_engine(net, state=tmp_path, background=False) as engine:
         engine.enqueue("ticks", batch(0, 4))
         engine.drain()
-        together = [box.boxes for box in engine._loop.works.superboxes if "fine#1" in box.boxes]
+        together = [box.boxes for box in engine._loop.execution.superboxes if "fine#1" in box.boxes]
         assert {"bad#1", "also#1"} <= {*together[0]}
         with monkeypatch.context() as patch:
             _fail(patch, Runner, "bad#1")
@@ -188,7 +188,9 @@ def test_after_an_error_of_any_kind_nothing_more_is_done(monkeypatch: pytest.Mon
     with suppress(RunError), sparkless.make_engine(_network()) as engine:
         engine.enqueue("ticks", batch(0, 4))
         with monkeypatch.context() as patch:
-            patch.setattr("auroral.engine.eddy.EddyBox.step", lambda *_: int("nothing"))
+            patch.setattr(
+                "auroral.engine.runtime.eddy_step.EddyBox.step", lambda *_: int("nothing")
+            )
             with pytest.raises(ValueError, match="nothing"):
                 engine.drain()
         with pytest.raises(RunError, match="INTERNAL: ValueError"):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import auroral as au
-import auroral.engine.works
+import auroral.engine.topology.execution
 from auroral.cli.display import summary
 from auroral.io.sinks.callback import CallbackSink
 from auroral.io.sinks.sink import Delivery
@@ -392,7 +392,7 @@ def test_state_of_removed_boxes_is_gone_whenever_it_crashed(
         engine.modify(add={"three": query})
         engine.enqueue("ticks", batch(0, 2))
         engine.drain()
-        patch.setattr(auroral.engine.works, "forget_boxes", crash)
+        patch.setattr(auroral.engine.topology.execution, "forget_boxes", crash)
         engine.modify(remove=["three"], add={"three": query})
     with sparkless.make_engine(_market(), state=tmp_path) as engine:
         engine.enqueue("ticks", batch(10, 16))

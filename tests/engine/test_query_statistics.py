@@ -39,7 +39,7 @@ def _feed(engine: Engine, greatest: float, trains: int = 1) -> None:
 
 def _filed(engine: Engine) -> int:
     """How many queries are filed under access predicates."""
-    return engine._queries.book.parts("S").split()[1]
+    return engine._queries.query_index.parts("S").split()[1]
 
 
 def test_narrow_ranges_are_filed_before_any_value_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_very_many_are_compiled_again_if_they_are_bits(monkeypatch: pytest.Monke
 
 def test_queries_are_bits_again_when_values_drift(monkeypatch: pytest.MonkeyPatch) -> None:
     sparkless.no_spark(monkeypatch)
-    monkeypatch.setattr("auroral.engine.eddy._SAMPLE_EVERY", 1)
+    monkeypatch.setattr("auroral.engine.runtime.eddy_step._SAMPLE_EVERY", 1)
     net = _network()
     net.queries["above"] = _family(ABOVE, 0)
     with sparkless.make_engine(net) as engine:

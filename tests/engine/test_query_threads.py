@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import auroral as au
-from auroral.eddy.book import Book
-from auroral.engine.modification import Modification, ModificationReader
-from auroral.engine.queries import Queries
-from auroral.engine.sinks import Sinks
-from auroral.engine.stepper import Stepper
+from auroral.eddy.query_index import QueryIndex
+from auroral.engine.queries.modification import Modification, ModificationReader
+from auroral.engine.queries.registry import QueryRegistry
+from auroral.engine.runtime.stepper import Stepper
+from auroral.engine.sinks.sinks import Sinks
 from auroral.io.sinks.sink import Delivery
 from auroral.storage import Store
 from tests.conformance import sparkless
@@ -64,10 +64,10 @@ def test_who_drains_is_told_when_the_engine_ends(monkeypatch: pytest.MonkeyPatch
 def test_an_engine_ends_after_the_change_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     sparkless.no_spark(monkeypatch)
     changing, go_on = threading.Event(), threading.Event()
-    read, close = Queries.read, Store.close
+    read, close = QueryRegistry.read, Store.close
     order: list[str] = []
 
-    def reading(self: Queries, add: Mapping[str, Any], remove: Sequence[str]) -> Modification:
+    def reading(self: QueryRegistry, add: Mapping[str, Any], remove: Sequence[str]) -> Modification:
         changing.set()
         assert go_on.wait(_LONG_S)
         order.append("changed")
@@ -78,7 +78,7 @@ def test_an_engine_ends_after_the_change_under_way(monkeypatch: pytest.MonkeyPat
         close(self)
 
     with sparkless.make_engine(all_ticks(), background=True) as engine:
-        monkeypatch.setattr(Queries, "read", reading)
+        monkeypatch.setattr(QueryRegistry, "read", reading)
         monkeypatch.setattr(Store, "close", closing)
         change, raised = _in_thread(lambda: engine.modify(add={"more": "SELECT n FROM ticks"}))
         assert changing.wait(_LONG_S)
@@ -182,7 +182,7 @@ def test_others_go_on_while_queries_are_read_and_compiled(
     """Also if their predicates are compiled anew meanwhile; the new ones see what comes after."""
     sparkless.no_spark(monkeypatch)
     changing, go_on = threading.Event(), threading.Event()
-    whose = {"read": ModificationReader, "draft": Book}[slow]
+    whose = {"read": ModificationReader, "draft": QueryIndex}[slow]
     quick = getattr(whose, slow)
 
     def slowly(self: Any, one: Any, other: Any) -> Any:
@@ -202,7 +202,7 @@ def test_others_go_on_while_queries_are_read_and_compiled(
         engine.enqueue("ticks", batch(10, 20))
         engine.drain()
         assert engine.dequeue("all").num_rows == 20
-        engine._queries.book.parts("ticks")._rebuild()
+        engine._queries.query_index.parts("ticks")._rebuild()
         engine._queries.versions.at("eddy@ticks", 15)
         go_on.set()
         thread.join(_LONG_S)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import auroral as au
-import auroral.spark.stateful_runner
+import auroral.spark.running.stateful_runner
 from tests.conformance import sparkless
 
 ROWS = 5000
@@ -86,7 +86,7 @@ def fed(net: au.Network) -> Iterator[au.Engine]:
 def buckets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     sparkless.no_spark(monkeypatch)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    monkeypatch.setattr(auroral.spark.stateful_runner, "PARALLEL_ROWS", request.param)
+    monkeypatch.setattr(auroral.spark.running.stateful_runner, "PARALLEL_ROWS", request.param)
 
 
 @pytest.mark.usefixtures("buckets")
@@ -122,7 +122,7 @@ def test_samples_are_of_all_tuples_of_a_train(names: str) -> None:
     train = tuples("x").slice(FEW)
     at = np.linspace(0, train.num_rows - 1, 500).astype(int)
     with fed(network(names)) as engine:
-        samples = engine._queries.book.parts("a").statistics.samples
+        samples = engine._queries.query_index.parts("a").statistics.samples
     assert samples["x"].to_pylist() == train["x"].take(pa.array(at)).to_pylist()
 
 

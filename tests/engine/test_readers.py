@@ -165,10 +165,10 @@ def test_what_all_members_gave_their_family_does_not_give_again() -> None:
 
 
 @pytest.mark.parametrize("others", [(), ("other",)])
-@pytest.mark.parametrize("boxed", [False, True])
-def test_outputs_that_read_a_query_take_its_results(others: Any, boxed: bool) -> None:
+@pytest.mark.parametrize("standalone", [False, True])
+def test_outputs_that_read_a_query_take_its_results(others: Any, standalone: bool) -> None:
     net = _network("q", *others)
-    if boxed:
+    if standalone:
         net.stream("more", "n bigint", progress=au.Ordered("n"))
         net.queries["q"] = au.Query("SELECT n FROM ticks UNION more")
     net.output("named", "q")
@@ -396,4 +396,4 @@ def test_members_that_went_are_not_remembered_for_one_that_nobody_reads() -> Non
             assert engine.dequeue("r[3]").num_rows == 1
             assert engine.dequeue("r").num_rows == 3
             engine.modify(remove=["r[3]"])
-        assert len(engine._loop.works.outputs.readers._members["r"][1]) < 100
+        assert len(engine._loop.execution.outputs.readers._members["r"][1]) < 100

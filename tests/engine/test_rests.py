@@ -190,7 +190,7 @@ def test_nothing_is_left_when_a_sink_has_its_rest(tmp_path: Path) -> None:
         logs, cursors = engine._store.names()
         assert logs == []
         assert [reader for _, reader in cursors if reader.startswith(("rest", "output"))] == []
-        assert not engine._queries.rests.outputs
+        assert not engine._queries.pending.outputs
 
 
 # ── sinks that are bound again, and sinks that ask for changes ──

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import auroral as au
-from auroral.engine.tables import snapshot
+from auroral.engine.ingest.tables import snapshot
 
 if TYPE_CHECKING:
     from tests.conftest import MakeEngine

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auroral.eddy.report import Report
-from auroral.engine import tally as tally_module
-from auroral.engine.tally import Tally
+from auroral.engine.queries import tally as tally_module
+from auroral.engine.queries.tally import MatchTally
 from auroral.storage import Change, Store
 
 Counted = list[dict[int, int]]
@@ -25,7 +25,7 @@ def report(matches: dict[int, int]) -> Report:
     return made
 
 
-def step(tally: Tally, store: Store, made: Report, *, commits: bool = True) -> None:
+def step(tally: MatchTally, store: Store, made: Report, *, commits: bool = True) -> None:
     change = Change()
     tally.enter(change, made)
     if commits:
@@ -33,7 +33,7 @@ def step(tally: Tally, store: Store, made: Report, *, commits: bool = True) -> N
         tally.committed()
 
 
-def of(tally: Tally, ids: range = range(12)) -> list[int]:
+def of(tally: MatchTally, ids: range = range(12)) -> list[int]:
     return [int(n) for n in tally.matches(np.array(ids, np.int32))]
 
 
@@ -42,11 +42,11 @@ def test_what_was_committed_is_there_after_a_restart(steps: Counted) -> None:
     """Also when many steps were folded into one row of the manifest."""
     store = Store(None)
     try:
-        tally = Tally(store)
+        tally = MatchTally(store)
         for matches in steps:
             step(tally, store, report(matches))
         expected = [sum(matches.get(n, 0) for matches in steps) for n in range(12)]
-        assert of(tally) == of(Tally(store)) == expected
+        assert of(tally) == of(MatchTally(store)) == expected
         assert [tally.of_one(n) for n in range(12)] == expected
         rows = list(store.manifest.tallies())
         assert len(rows) <= tally_module._FOLD_EVERY
@@ -56,25 +56,25 @@ def test_what_was_committed_is_there_after_a_restart(steps: Counted) -> None:
 
 def test_a_step_that_was_not_committed_does_not_count(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    tally = Tally(store)
+    tally = MatchTally(store)
     step(tally, store, report({3: 2}))
     step(tally, store, report({3: 5}), commits=False)
     assert of(tally)[3] == 2
     step(tally, store, report({4: 1}))
-    assert of(tally)[3:5] == of(Tally(store))[3:5] == [2, 1]
+    assert of(tally)[3:5] == of(MatchTally(store))[3:5] == [2, 1]
     store.close()
 
 
 def test_errors_and_late_tuples_are_kept_by_reason_and_forgotten_by_query(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    tally = Tally(store)
+    tally = MatchTally(store)
     made = report({1: 1, 2: 1, 5: 1})
     made.fail(2, 3, "negative")
     made.leave(2, "late", 4)
     made.leave(5, "null", 1)
     step(tally, store, made)
     step(tally, store, made)
-    for each in (tally, Tally(store)):
+    for each in (tally, MatchTally(store)):
         assert each.failed == {2: 6}
         assert each.late == {2: {"late": 8}, 5: {"null": 2}}
     assert tally.errors(2) == (6, "negative")

@@ -10,7 +10,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from auroral.engine import together
+from auroral.engine.results import together
 from tests.conformance import sparkless
 
 from .market import ALERTS, RULES, above, alerts, batch, ticks

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from auroral.engine.train import next_train, train_files
+from auroral.engine.runtime.train import next_train, train_files
 from auroral.scheduling.superboxes import Superbox
-from auroral.storage import Change, Fresh, Store
+from auroral.storage import Change, Store, UnwrittenSegment
 
 _ROWS = 20_000
 _SUPERBOX = Superbox("u", ("a", "b"), ("u",), ("u",))
@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         moments = pa.array(range(first, first + _ROWS), pa.int64())
         table = pa.table({"_seq": moments, "_ts": moments, "v": moments})
         log = "b" if number == 2 else "a"
-        store.commit(Change(fresh=[Fresh(log, table, first + _ROWS)]))
+        store.commit(Change(fresh=[UnwrittenSegment(log, table, first + _ROWS)]))
     yield store
     store.close()
 

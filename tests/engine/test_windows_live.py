@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import auroral as au
-from auroral.io.files import FileSource
+from auroral.io.sources.files import FileSource
 from auroral.testing import Collector, ManualClock
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from auroral.errors import RunError, UsageError
-from auroral.io.attempts import LONGEST_PAUSE_S, MOST_RETRIES
 from auroral.io.chunk import Chunk
-from auroral.io.interleave import Interleaver
-from auroral.io.iterable import IterableSource
 from auroral.io.rows import RowReader
+from auroral.io.sources.attempts import LONGEST_PAUSE_S, MOST_RETRIES
+from auroral.io.sources.interleave import Interleaver
+from auroral.io.sources.iterable import IterableSource
 from auroral.network.types import Schema
 
 SCHEMA = Schema.parse("n int")

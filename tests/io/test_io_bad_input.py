@@ -13,9 +13,9 @@ import pytest
 from pyarrow import parquet
 
 from auroral.errors import UsageError
-from auroral.io import blocks
 from auroral.io.chunk import ROW_CHARS, Chunk
-from auroral.io.files import FileSource
+from auroral.io.readers import blocks
+from auroral.io.sources.files import FileSource
 from auroral.network.types import Schema
 
 POS = Schema.parse("sid int, pos int")

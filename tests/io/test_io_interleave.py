@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from auroral.errors import UsageError
 from auroral.io.chunk import Chunk
-from auroral.io.files import FileSource
-from auroral.io.interleave import Interleaver
 from auroral.io.rows import RowReader
+from auroral.io.sources.files import FileSource
+from auroral.io.sources.interleave import Interleaver
 from auroral.network.types import Schema
 
 SCHEMA = Schema.parse("n int")

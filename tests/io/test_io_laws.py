@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auroral.io import blocks, lexer
 from auroral.io.chunk import Chunk
-from auroral.io.csv_reader import CsvReader
-from auroral.io.directory import DirectorySource
-from auroral.io.files import FileSource
 from auroral.io.fit import Extra
-from auroral.io.jsonl_reader import JsonRecords
-from auroral.io.source import Source
+from auroral.io.readers import blocks, lexer
+from auroral.io.readers.csv import CsvReader
+from auroral.io.readers.jsonl import JsonRecords
+from auroral.io.sources.directory import DirectorySource
+from auroral.io.sources.files import FileSource
+from auroral.io.sources.source import Source
 from auroral.network.types import Schema
 
 SCHEMA = Schema.parse("t int, s string")
@@ -157,7 +157,7 @@ def test_lexer_splits_as_arrow_does(data: bytes) -> None:
     with file(".csv", ["t,s"], "") as path:
         path.write_bytes(b"t,s\n" + data)
         reader = CsvReader(str(path), source(path)._reader.rows)  # type: ignore[attr-defined]
-        columns = reader._split(blocks.Block(data, 0, 1, True))
+        columns = reader._split(blocks.RecordBlock(data, 0, 1, True))
     assert columns is not None
     texts = [[None if f is None else f.decode() for f in fields] for fields in found]
     assert [list(row) for row in zip(*(c.to_pylist() for c in columns), strict=True)] == texts

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auroral.io.files import FileSource
 from auroral.io.open import open_sink
 from auroral.io.sinks.sink import Delivery
+from auroral.io.sources.files import FileSource
 from auroral.network.types import Schema
 
 TYPES: dict[str, st.SearchStrategy[Any]] = {

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from auroral.errors import UsageError
-from auroral.io.directory import DirectorySource
-from auroral.io.iterable import IterableSource
 from auroral.io.open import open_sink, open_source
-from auroral.io.rate import RateSource
-from auroral.io.source import Source
+from auroral.io.sources.directory import DirectorySource
+from auroral.io.sources.iterable import IterableSource
+from auroral.io.sources.rate import RateSource
+from auroral.io.sources.source import Source
 from auroral.network.types import Schema
 
 N = Schema.parse("n int")

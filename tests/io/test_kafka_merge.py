@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auroral.errors import AuroralError
-from auroral.io.assemble import Records
-from auroral.io.kafka.client import Read
+from auroral.io.kafka.client import PolledMessages
 from auroral.io.kafka.decode import Decoder
-from auroral.io.kafka.merge import Batch, Merge
+from auroral.io.kafka.merge import Merge, MessageBatch
 from auroral.io.kafka.options import KafkaOptions
 from auroral.io.kafka.source import KafkaSource
 from auroral.io.open import open_source
+from auroral.io.readers.assemble import Records
 from auroral.network.types import Schema
 from auroral.progress.origins import IDLE, OPENED
 
@@ -27,11 +27,13 @@ Sent = list[list[float]]
 KEYS = st.lists(st.lists(st.integers(0, 12) | st.just(np.nan), max_size=8), min_size=1, max_size=4)
 
 
-def batch(partition: int, first: int, keys: list[float]) -> Batch:
+def batch(partition: int, first: int, keys: list[float]) -> MessageBatch:
     count = len(keys)
     records = Records(count, [pa.array([f"{partition}/{first + i}" for i in range(count)])])
     offsets = np.arange(first, first + count)
-    return Batch(records, np.full(count, partition, np.int32), offsets, np.array(keys, float))
+    return MessageBatch(
+        records, np.full(count, partition, np.int32), offsets, np.array(keys, float)
+    )
 
 
 def naive(sent: Sent) -> list[str]:
@@ -139,8 +141,8 @@ class Topic:
 
     def close(self) -> None: ...
 
-    def read(self, limit: int, timeout_s: float) -> Read:
-        read = Read()
+    def read(self, limit: int, timeout_s: float) -> PolledMessages:
+        read = PolledMessages()
         for partition in self.rng.sample(sorted(self.at), len(self.at)):
             if partition in self.paused or self.rng.random() < 0.4:
                 continue

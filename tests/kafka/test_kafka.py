@@ -318,9 +318,9 @@ def test_a_broker_that_starts_later_is_waited_for(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("auroral.io.kafka.client._ASK_S", 0.5)
-    monkeypatch.setattr("auroral.io.attempts.FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr("auroral.io.attempts.LONGEST_PAUSE_S", 0.01)
-    monkeypatch.setattr("auroral.io.attempts.MOST_RETRIES", 1_000_000)
+    monkeypatch.setattr("auroral.io.sources.attempts.FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("auroral.io.sources.attempts.LONGEST_PAUSE_S", 0.01)
+    monkeypatch.setattr("auroral.io.sources.attempts.MOST_RETRIES", 1_000_000)
     topic = broker.topic("later", 2)
     broker.send(topic, [(0, b'{"k": 1, "at": 1}'), (1, b'{"k": 2, "at": 2}')])
     broker.stop()
@@ -342,7 +342,7 @@ def test_a_broker_that_starts_later_is_waited_for(
 def test_a_broker_that_cannot_be_reached_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("confluent_kafka")
     monkeypatch.setattr("auroral.io.kafka.client._ASK_S", 0.5)
-    monkeypatch.setattr("auroral.io.attempts.MOST_RETRIES", 0)
+    monkeypatch.setattr("auroral.io.sources.attempts.MOST_RETRIES", 0)
     net = Network("n")
     source = {"format": "kafka", "servers": "127.0.0.1:1", "topic": "t", "until": "latest"}
     net.output("rows", net.stream("s", "k int", source=source))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from auroral.kernels.accumulators import CallSpec
+from auroral.kernels.accumulators.choice import CallSpec
 from auroral.kernels.aggregate import AggregateKernel
 from auroral.kernels.kernel import Context
 from auroral.progress.lowwater import END, GroupedLowWater, JointLowWater, LowWater

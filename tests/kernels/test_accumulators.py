@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auroral.kernels.accumulators import Accumulators, CallSpec
+from auroral.kernels.accumulators.choice import Accumulators, CallSpec
 from auroral.network.types import Schema
-from auroral.sql.aggregates import aggregate_evaluator, analyze_aggregate
-from auroral.sql.expression import evaluator
+from auroral.sql.aggregates.aggregates import aggregate_evaluator, analyze_aggregate
+from auroral.sql.expressions.expression import evaluator
 
 SCHEMA = Schema.parse(
     "y tinyint, i int, l bigint, f float, d double, e double, m decimal(8,2), w decimal(38,4), "

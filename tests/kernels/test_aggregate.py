@@ -168,7 +168,9 @@ def test_late_tuples_revise(
         align_first=align and slack is not None,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("auroral.kernels.revising._COPIES", data.draw(st.sampled_from([1, 2, 32])))
+        patch.setattr(
+            "auroral.kernels.windowing.revising._COPIES", data.draw(st.sampled_from([1, 2, 32]))
+        )
         sort = data.draw(st.sampled_from(["one", "grouped"]))
         check(data.draw, made, types[0], types[1], sort)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from auroral.kernels.accumulators import CallSpec
+from auroral.kernels.accumulators.choice import CallSpec
 from auroral.kernels.aggregate import AggregateKernel
 from auroral.kernels.kernel import Context, Emitted
 from auroral.progress.lowwater import GroupedLowWater, JointLowWater, LowWater

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auroral.kernels.numbering import number_groups, number_windows
+from auroral.kernels.windowing.numbering import number_groups, number_windows
 
 WIDE = {
     "addressed": 1,

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auroral.kernels.arrivals import Order
+from auroral.kernels.arrivals import InputOrder
 from auroral.kernels.gate import GateKernel
 from auroral.progress.lowwater import GroupedLowWater, LowWater
 
@@ -47,7 +47,7 @@ def test_as_one_at_a_time(data: st.DataObject) -> None:
         for at in judged
     ]
     orders = tuple(
-        Order(f"f{at}", by_mark=("f2",) if isinstance(mark, GroupedLowWater) else ())
+        InputOrder(f"f{at}", by_mark=("f2",) if isinstance(mark, GroupedLowWater) else ())
         for at, mark in zip(judged, marks, strict=True)
     )
     fields = ("f0", "f1", "f2")
@@ -71,7 +71,7 @@ def test_as_one_at_a_time(data: st.DataObject) -> None:
 
 def test_the_mark_of_the_moment_before_judges() -> None:
     rows = [{"_seq": m, "_ts": 0, "_sub": b"", "n": n} for m, n in [(1, 5), (2, 4), (3, 4), (4, 5)]]
-    kernel = GateKernel((Order("n"),), ("n",), ("n",))
+    kernel = GateKernel((InputOrder("n"),), ("n",), ("n",))
     ran = drive(kernel, [as_table(rows, {"n": pa.int64()})], [LowWater.of([(2, 5)])], [2, 9])
     assert [row["n"] for row in ran.ports[""]] == [5, 4, 5]
     assert [row["n"] for row in ran.ports["late"]] == [4]

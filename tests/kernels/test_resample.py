@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auroral.eddy.vectors.pairs import PairExpression
-from auroral.kernels.accumulators import CallSpec
+from auroral.kernels.accumulators.choice import CallSpec
 from auroral.kernels.arrivals import NUMBER
 from auroral.kernels.kernel import Context
 from auroral.kernels.ordering import sortable

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auroral.kernels.slack import Carried, Codes, by_group, carried_lists, counted, thresholds
 from auroral.kernels.units import stored_type
+from auroral.kernels.windowing.slack import (
+    Carried,
+    RankCodes,
+    by_group,
+    carried_lists,
+    counted,
+    thresholds,
+)
 
 KINDS = {
     pa.int64(): st.integers(-5, 9),
@@ -84,5 +91,5 @@ def test_by_group_keeps_the_order_of_arrival(groups: int) -> None:
 
 
 def test_codes_of_nothing_are_below_every_wish() -> None:
-    codes = Codes.of(np.empty(0, np.int64), 5)
+    codes = RankCodes.of(np.empty(0, np.int64), 5)
     assert codes.encode(np.array([-3, 0, 9])).tolist() == [codes.span] * 3

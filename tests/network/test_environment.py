@@ -11,8 +11,8 @@ import pytest
 
 import auroral as au
 from auroral import errors
-from auroral.engine.identity import identity
-from auroral.engine.tables import require_readable
+from auroral.engine.ingest.tables import require_readable
+from auroral.engine.topology.identity import identity
 from auroral.errors import NetworkError, UsageError, conceal, masked
 from auroral.io.open import open_source
 from auroral.network.environment import sink_of, sources_of, store_of

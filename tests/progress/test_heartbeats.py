@@ -15,7 +15,7 @@ from auroral.network.types import Type
 from auroral.progress.heartbeats import unit_caution
 from auroral.progress.values import clock_to_mark
 from auroral.reference import Reference
-from auroral.reference.marks import _clock
+from auroral.reference.progress.marks import _clock
 from tests.conformance import sparkless
 
 NOW_S = 1_700_000_000.0

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from auroral.network.declarations import Stream
 from auroral.progress.lowwater import LowWater, as_values
 from auroral.progress.origins import ARRIVED, IDLE, OPENED, OriginRows
-from auroral.progress.sources import Arrivals, SourceProgress
-from auroral.reference.marks import StreamMarks
+from auroral.progress.sources import SourceProgress, StreamArrivals
+from auroral.reference.progress.marks import StreamMarks
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def fold(source: SourceProgress, events: Sequence[Event], first: int = 0) -> Sou
         np.array([e.origin for _, e in owned], np.int32),
         np.array([_EVENT[e.kind] for _, e in owned], np.int8),
     )
-    arrivals = Arrivals(
+    arrivals = StreamArrivals(
         np.array([m for m, _ in tuples], np.int64),
         as_values([value for _, value in tuples]),
         None,
@@ -146,5 +146,5 @@ def test_many_origins_are_folded_without_a_matrix() -> None:
     moments = np.arange(count, dtype=np.int64)
     codes = (moments % origins).astype(np.int32)
     rows = OriginRows(moments, codes, np.zeros(count, np.int8))
-    folded = SourceProgress(delay=0).advance(Arrivals(moments, moments, None, (), rows))
+    folded = SourceProgress(delay=0).advance(StreamArrivals(moments, moments, None, (), rows))
     assert at(folded, count - 1) == count - origins

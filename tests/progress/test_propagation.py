@@ -12,8 +12,8 @@ from auroral.boxes import Join
 from auroral.network.types import Schema
 from auroral.progress.lowwater import LowWater
 from auroral.progress.propagation import ArcProgress, least
-from auroral.reference.marks import Promise
-from auroral.reference.promises import rule
+from auroral.reference.progress.marks import Promise
+from auroral.reference.progress.promises import rule
 
 STEPS = st.lists(st.tuples(st.integers(0, 9), st.integers(-9, 9)), max_size=5).map(sorted)
 RANGES = st.tuples(st.integers(-5, 5), st.integers(-5, 5)).filter(lambda band: sum(band) >= 0)

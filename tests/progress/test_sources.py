@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from auroral.progress.lowwater import END, GroupedLowWater, LowWater, Mark, as_values
 from auroral.progress.propagation import passed, renamed, united
-from auroral.progress.sources import Arrivals, SourceProgress
+from auroral.progress.sources import SourceProgress, StreamArrivals
 
 GROUPS = [("x",), ("y",), (None,)]
 LEAST = -(2**63)
@@ -56,7 +56,7 @@ def fold(source: SourceProgress, events: Sequence[Event], first: int = 0) -> Sou
     """One train of events."""
     numbered = list(enumerate(events, first))
     tuples = [(m, e) for m, e in numbered if e.kind == "tuple"]
-    arrivals = Arrivals(
+    arrivals = StreamArrivals(
         np.array([m for m, _ in tuples], np.int64),
         as_values([e.value for _, e in tuples]),
         [e.group for _, e in tuples] if source.by else None,

@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from auroral import Network, Order, Ordered, Window
-from auroral.kernels.windows import Grid as KernelGrid
+from auroral.kernels.windowing.windows import WindowGrid as KernelGrid
 from auroral.progress.advances import FARTHEST, advances_in
 from auroral.progress.lowwater import LowWater
 from auroral.progress.propagation import windowed
-from auroral.reference.grid import Grid
+from auroral.reference.windowing.grid import ReferenceGrid
 from auroral.testing import run
 
 ADVANCES = st.sampled_from([0.1, 0.3, 1 / 3, 1e-3, 1e15, 7.0, 0.7, 1e-300])
@@ -32,7 +32,7 @@ def distances(advance: float) -> st.SearchStrategy[float]:
     return (edges | anything | small).filter(np.isfinite)
 
 
-def both(grid: Grid, value: float, *, bounded: bool = False) -> list[float]:
+def both(grid: ReferenceGrid, value: float, *, bounded: bool = False) -> list[float]:
     """The starts of the windows of a value, the same on both sides."""
     kernel = KernelGrid(grid.size, grid.advance, bounded)
     base = np.array([grid.origin]) if bounded else 0
@@ -51,7 +51,7 @@ def test_a_value_is_in_as_many_windows_as_its_size_has_advances(
     data: st.DataObject, advance: float, many: int
 ) -> None:
     size = float(f"{many * advance:.15g}")
-    grid = Grid(size, advance)
+    grid = ReferenceGrid(size, advance)
     value = data.draw(distances(advance))
     told = advances_in(size, advance) == many and abs(value / advance) < FARTHEST - many - 2
     starts = both(grid, value)
@@ -66,7 +66,7 @@ def test_a_value_is_in_as_many_windows_as_its_size_has_advances(
 def test_other_sizes_end_at_their_start_and_size(
     data: st.DataObject, advance: float, many: float
 ) -> None:
-    grid = Grid(advance * many, advance)
+    grid = ReferenceGrid(advance * many, advance)
     value = data.draw(distances(advance))
     assert all(start <= value < start + grid.size for start in both(grid, value))
 
@@ -76,7 +76,7 @@ def test_windows_that_begin_at_a_first_tuple_have_no_gaps(
     data: st.DataObject, advance: float, many: int
 ) -> None:
     origin = data.draw(st.integers(-1000, 1000)) * advance * 1.1
-    grid = Grid(float(f"{many * advance:.15g}"), advance, origin, 0)
+    grid = ReferenceGrid(float(f"{many * advance:.15g}"), advance, origin, 0)
     value = origin + data.draw(st.integers(many, 10_000)) * advance
     starts = both(grid, value, bounded=True)
     assert len(starts) == many or advances_in(grid.size, advance) is None
@@ -90,12 +90,13 @@ def test_an_aggregate_promises_the_same_on_both_sides(
     mark = 0.6 if data is None else data.draw(distances(advance))
     size = float(f"{many * advance:.15g}")
     promised = windowed({"t": LowWater.of([(0, mark)])}, "t", (), size, advance, history)["t"]
-    expected = Grid(size, advance).first_open(mark, history)
+    expected = ReferenceGrid(size, advance).first_open(mark, history)
     assert isinstance(promised, LowWater)
     assert promised.latest == expected
     if abs(mark / advance) < 1e6 and history <= 1e6 * advance:
         assert all(
-            Grid(size, advance).start(k) >= expected for k in Grid(size, advance).holding(mark)
+            ReferenceGrid(size, advance).start(k) >= expected
+            for k in ReferenceGrid(size, advance).holding(mark)
         )
 
 

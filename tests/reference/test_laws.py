@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from auroral import Delayed, Network, Order, Punctuated, Window
 from auroral.boxes import Union
 from auroral.reference import Reference
-from auroral.reference.marks import END, group_key, number
+from auroral.reference.progress.marks import END, group_key, number
 from auroral.testing import run
 
 TIMES = st.integers(-4, 25)

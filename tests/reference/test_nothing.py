@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import auroral as au
-from auroral.kernels.accumulators import Accumulators, CallSpec
-from auroral.kernels.emission import Output
-from auroral.kernels.windows import Windows
+from auroral.kernels.accumulators.choice import Accumulators, CallSpec
+from auroral.kernels.emission import EmissionBuilder
+from auroral.kernels.windowing.windows import WindowBatch
 from auroral.network.function import Function
 from auroral.testing import run
 
@@ -85,9 +85,9 @@ def test_the_kernel_leaves_out_the_same_windows() -> None:
     functions = Accumulators(calls)
     values, slot = pa.array([2, 3, 4, 11, 7, -1]), np.array([0, 0, 1, 2, 3, 4])
     states = functions.fold(functions.fresh(5), [[values], [values]], slot)
-    output = Output(pa.int64(), (), functions, [pa.int64()] * 2, revising=False)
+    output = EmissionBuilder(pa.int64(), (), functions, [pa.int64()] * 2, revising=False)
     times = np.arange(5)
-    output.emit(Windows(times * 10, (), times, tuple(states)), times)
+    output.emit(WindowBatch(times * 10, (), times, tuple(states)), times)
     assert output.table().select(["start", "agg0"]).to_pylist() == [
         {"start": 0, "agg0": 5},
         {"start": 30, "agg0": 7},

@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 
 from auroral.errors import NetworkError
 from auroral.network.types import Schema
-from auroral.spark.analysis import spark_resolver
-from auroral.spark.session import step_session
+from auroral.spark.session.analysis import spark_resolver
+from auroral.spark.session.session import step_session
 
 pytestmark = pytest.mark.spark
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from auroral.errors import UsageError
-from auroral.spark.java import require_java
+from auroral.spark.session.java import require_java
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import auroral as au
-import auroral.spark.runner
-from auroral.spark.plan import compile_plan
-from auroral.spark.plans import Plans
+import auroral.spark.running.runner
+from auroral.spark.plans.plan import compile_plan
+from auroral.spark.plans.plans import Plans
 from auroral.storage.segment import encode, write_file
 
 if TYPE_CHECKING:
@@ -167,8 +167,8 @@ def test_no_train_waits_for_a_plan_once_there_is_one(
         return pa.table({"n": range(first, first + count), "v": [1.0] * count})
 
     with make_engine(net) as engine:
-        engine._loop.works.stepper.warm_up()
-        monkeypatch.setattr(auroral.spark.runner, "compile_plan", compile_noting)
+        engine._loop.execution.stepper.warm_up()
+        monkeypatch.setattr(auroral.spark.running.runner, "compile_plan", compile_noting)
         found: list[int] = []
         for first in range(0, 6 * 160_000, 160_000):
             for part in range(first, first + 160_000, 40_000):
@@ -176,7 +176,7 @@ def test_no_train_waits_for_a_plan_once_there_is_one(
             assert len(engine._store.segments("s")) == 4
             engine.drain()
             found += engine.dequeue("both")["n"].to_pylist()
-        engine._loop.works.stepper.wait()
+        engine._loop.execution.stepper.wait()
         assert found == list(range(6 * 160_000))
         assert threads, "what fits better was compiled"
         assert threading.current_thread().name not in threads

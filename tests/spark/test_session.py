@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from auroral.spark.session import active, start_session, step_session
+from auroral.spark.session.session import active, start_session, step_session
 
 pytestmark = pytest.mark.spark
 

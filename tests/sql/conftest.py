@@ -14,7 +14,7 @@ import pytest
 
 from auroral.errors import NetworkError, RunError
 from auroral.network.types import Schema
-from auroral.sql.expression import analyze, evaluator
+from auroral.sql.expressions.expression import analyze, evaluator
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import auroral as au
-from auroral.continuous.compiler import Compiled, compile_query
-from auroral.continuous.expansion import expanded
+from auroral.continuous.boxing.compiler import CompiledQuery, compile_query
+from auroral.continuous.boxing.expansion import expanded
 from auroral.network.types import Schema
 from auroral.testing import run
 
@@ -70,7 +70,7 @@ PRINTED = {
 }
 
 
-def compiled(sql: str) -> Compiled:
+def compiled(sql: str) -> CompiledQuery:
     """A query over the packet streams."""
     return compile_query("q", sql, ARCS, PROGRESS)
 

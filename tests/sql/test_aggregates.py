@@ -12,8 +12,8 @@ import pytest
 
 from auroral.errors import NetworkError
 from auroral.network.types import Schema, Type
-from auroral.sql.aggregate_calls import SUPPORTED, AggregateCall
-from auroral.sql.aggregates import aggregate_evaluator, analyze_aggregate
+from auroral.sql.aggregates.aggregates import aggregate_evaluator, analyze_aggregate
+from auroral.sql.aggregates.calls import SUPPORTED, AggregateCall
 
 SCHEMA = Schema.parse(
     "i int, l bigint, d double, m decimal(8,2), w decimal(38,0), s string, b boolean, "
@@ -218,7 +218,7 @@ def test_arguments_only_spark_knows_are_asked_of_it_when_they_are_computed() -> 
 
 
 def test_scalars_still_refuse_aggregates_with_clauses() -> None:
-    from auroral.sql.expression import analyze
+    from auroral.sql.expressions.expression import analyze
 
     for text in ("sum(i) FILTER (WHERE b)", "count(DISTINCT i)", "first(i) IGNORE NULLS"):
         with pytest.raises(NetworkError) as raised:

@@ -6,7 +6,7 @@ import pytest
 
 from auroral.errors import NetworkError
 from auroral.network.types import Schema, Type
-from auroral.sql.expression import analyze, evaluator
+from auroral.sql.expressions.expression import analyze, evaluator
 
 SCHEMA = Schema.parse("sid int, Pos int, name string, ok boolean, tags array<int>, at timestamp")
 

@@ -9,7 +9,7 @@ import pytest
 
 from auroral.errors import NetworkError
 from auroral.network.types import Schema
-from auroral.sql.expression import analyze
+from auroral.sql.expressions.expression import analyze
 
 _NUMBERS = ["ty", "sm", "i", "l", "f", "d", "dec", "big"]
 _ATOMS = ["b", *_NUMBERS, "s", "n", "bin", "day", "t", "tn"]

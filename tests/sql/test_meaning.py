@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from auroral.network.types import Schema
-from auroral.sql.expression import analyze, evaluator
+from auroral.sql.expressions.expression import analyze, evaluator
 
 SCHEMA = Schema.parse(
     "i int, d double, s string, b boolean, t timestamp, day date, dec decimal(6,2)"

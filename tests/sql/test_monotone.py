@@ -18,11 +18,11 @@ from auroral.progress.lowwater import GroupedLowWater, LowWater, as_values
 from auroral.progress.monotone import derived
 from auroral.progress.propagation import Promises
 from auroral.progress.values import to_mark
-from auroral.reference import derived as naive
-from auroral.reference.marks import Joint, Promise
-from auroral.sql import monotone
-from auroral.sql.expression import analyze, evaluator
-from auroral.sql.monotone import order_kept
+from auroral.reference.progress import derived as naive
+from auroral.reference.progress.marks import JointMark, Promise
+from auroral.sql.expressions import monotone
+from auroral.sql.expressions.expression import analyze, evaluator
+from auroral.sql.expressions.monotone import order_kept
 
 SCHEMA = Schema.parse(
     "y tinyint, i int, b bigint, f float, d double, c decimal(10,2), e date, t timestamp,"
@@ -312,8 +312,8 @@ def test_the_reference_promises_the_same(expression: tuple[str, str], given: lis
 def test_the_reference_promises_the_same_of_pairs() -> None:
     for own, other in [(8, 9), (9, 8), (None, 3)]:
         promises = {
-            "i": Promise((), {(): 3}, joint=(Joint("b", own, other),)),
-            "b": Promise((), {(): 2}, joint=(Joint("i", other, own),)),
+            "i": Promise((), {(): 3}, joint=(JointMark("b", own, other),)),
+            "b": Promise((), {(): 2}, joint=(JointMark("i", other, own),)),
         }
         chain = naive.order_kept("greatest(i, b * 2) + 1", SCHEMA)
         assert chain is not None

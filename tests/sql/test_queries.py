@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import auroral as au
-from auroral.continuous.compiler import compile_query, query_schema
-from auroral.continuous.expansion import expanded
+from auroral.continuous.boxing.compiler import compile_query, query_schema
+from auroral.continuous.boxing.expansion import expanded
 from auroral.network.box import Scope
 from auroral.network.types import Schema, quoted
-from auroral.sql.query_names import Side, resolve
-from auroral.sql.query_text import Piece
+from auroral.sql.queries.names import FromSide, resolve
+from auroral.sql.queries.text import Piece
 
 from .queries import ARCS, PACKET, PRINTED, PROGRESS, boxes, compiled
 
@@ -264,7 +264,7 @@ def test_an_aggregate_is_computed_once() -> None:
 def test_only_fields_are_renamed(text: str, resolved: str) -> None:
     schema = Schema.parse("day int, x array<int>, at timestamp, minute int, y int, `odd name` int")
     piece = Piece(text, 0, len(text))
-    found = resolve(piece, [Side("s", schema)], lambda _, name: f"l.{quoted(name)}")
+    found = resolve(piece, [FromSide("s", schema)], lambda _, name: f"l.{quoted(name)}")
     assert found.text == resolved
 
 
@@ -272,7 +272,7 @@ def test_a_word_in_two_roles_is_refused() -> None:
     text = "extract(day FROM at) + day"
     schema = Schema.parse("day int, at timestamp")
     with pytest.raises(au.NetworkError, match="which of these words are fields"):
-        resolve(Piece(text, 0, len(text)), [Side("s", schema)], lambda _, name: f"l.{name}")
+        resolve(Piece(text, 0, len(text)), [FromSide("s", schema)], lambda _, name: f"l.{name}")
 
 
 def test_expanded() -> None:

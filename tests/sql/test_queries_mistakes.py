@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auroral import Network
-from auroral.continuous.compiler import query_schema
+from auroral.continuous.boxing.compiler import query_schema
 from auroral.errors import NetworkError
 from auroral.network.types import Schema
 

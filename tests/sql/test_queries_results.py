@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import auroral as au
-from auroral.continuous.expansion import expanded
+from auroral.continuous.boxing.expansion import expanded
 from auroral.testing import run
 
 from .queries import PRINTED, answer, packet, results

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from auroral.errors import AuroralError
 from auroral.network.types import Schema
-from auroral.sql.expression import analyze, evaluator
+from auroral.sql.expressions.expression import analyze, evaluator
 
 COUNT = 500
 CHECKED_REFUSALS = 60

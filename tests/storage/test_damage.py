@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from auroral.errors import StateError
-from auroral.storage import Change, Fresh, Journal, Store
+from auroral.storage import Change, Journal, Store, UnwrittenSegment
 from auroral.storage.journal import _HEAD
 
 
@@ -25,7 +25,7 @@ def used(directory: Path) -> Path:
     """A state directory with two segments."""
     store = Store(directory)
     for first in (0, 3):
-        fresh = Fresh("s", table(first, 3), first + 3)
+        fresh = UnwrittenSegment("s", table(first, 3), first + 3)
         store.commit(Change(fresh=[fresh], next_moment=first + 3, heads={("s", "c"): 0}))
     store.close()
     return directory

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import auroral as au
-from auroral.engine.identity import identity
+from auroral.engine.topology.identity import identity
 from auroral.errors import StateError
 from auroral.storage import Store
 

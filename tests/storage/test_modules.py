@@ -49,8 +49,11 @@ def test_files_that_spark_wrote_become_segments(tmp_path: Path) -> None:
     store = Store(tmp_path / "state")
     store.progressing = {"out": ["a"]}
     made = written_by_spark(store.directory / "slots" / "written-1")
-    segments = adopt(store, "out", made, sealed=9)
-    assert [(s.first, s.last, s.rows, s.sealed) for s in segments] == [(0, 4, 5, 9), (5, 8, 4, 9)]
+    segments = adopt(store, "out", made, complete_before=9)
+    assert [(s.first, s.last, s.rows, s.complete_before) for s in segments] == [
+        (0, 4, 5, 9),
+        (5, 8, 4, 9),
+    ]
     assert [s.bounds for s in segments] == [{"a": (0, 8)}, {"a": (10, 16)}]
     assert not made.exists()
     store.commit(Change(written=segments, heads={("out", "c"): 0}))
@@ -73,7 +76,7 @@ def test_adopted_files_survive_a_power_failure(
     with record.recording(monkeypatch):
         store = Store(root / "state")
         made = written_by_spark(store.directory / "slots" / "written-1")
-        segments = adopt(store, "out", made, sealed=9)
+        segments = adopt(store, "out", made, complete_before=9)
         store.commit(Change(written=segments, heads={("out", "c"): 0}))
         committed = len(record.events)
         store.close()

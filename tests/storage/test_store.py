@@ -16,7 +16,7 @@ import pytest
 
 from auroral.disk import disk_errors
 from auroral.errors import RunError, StateError, UsageError
-from auroral.storage import HELD, Change, Fresh, Journal, Store
+from auroral.storage import HELD, Change, Journal, Store, UnwrittenSegment
 from auroral.storage.compaction import FAN_IN, SMALL_ROWS, runs_to_merge
 from auroral.storage.segment import MAX_FILE_BYTES, Segment
 from tests.effort import operations
@@ -40,7 +40,7 @@ def table(first: int, count: int) -> pa.Table:
 def fill(store: Store, batches: int, rows: int = 3, log: str = "s") -> None:
     for number in range(batches):
         first = store.next_moment
-        fresh = Fresh(log, table(first, rows), first + rows)
+        fresh = UnwrittenSegment(log, table(first, rows), first + rows)
         store.commit(
             Change(
                 fresh=[fresh], next_moment=first + rows, heads={(log, "c"): 0} if not number else {}
@@ -109,7 +109,7 @@ def test_compaction_keeps_rows_order_and_punctuations(tmp_path: Path) -> None:
         fill(store, 2 * FAN_IN)
         first = store.next_moment
         noted = ((first, 7, ()),)
-        empty = Fresh("s", table(first, 0), first + 1, noted)
+        empty = UnwrittenSegment("s", table(first, 0), first + 1, noted)
         store.commit(Change(fresh=[empty], next_moment=first + 1))
         before = values_with_punctuations(store)
         assert store.compact("s") == 2 * FAN_IN - 1

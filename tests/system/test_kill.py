@@ -162,7 +162,7 @@ def test_a_full_disk_is_one_sentence_and_the_run_goes_on_later(tmp_path: Path) -
     limited = (
         "import resource, signal, sys\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "from auroral.spark.session import start_session\n"
+        "from auroral.spark.session.session import start_session\n"
         "start_session('local[2]')\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))\n"
         f"sys.argv = ['auroral', *{COMMAND!r}]\n"

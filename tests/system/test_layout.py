@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,6 +66,28 @@ def test_a_box_that_can_run_says_so(place: str) -> None:
     boxes = {path.stem for path in (PACKAGE / place).glob("*.py")} & set(BOXES)
     silent = sorted(kind for kind in boxes if not BOXES[kind].executable)
     assert not silent, f"{place} has {', '.join(silent)}, yet `executable` is not set"
+
+
+def test_class_names_are_unique() -> None:
+    trees = [ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")]
+    names = [
+        node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+    ]
+    assert names
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    assert not twice, f"several classes are called {', '.join(sorted(twice))}"
+
+
+def test_only_ids_takes_names_apart() -> None:
+    apart = re.compile(r"""partition\(["'][@#\[+]["']\)|split\(["'][@#\[+]["']\)""")
+    found = [
+        f"{path.relative_to(PACKAGE)}:{number}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.name != "ids.py"
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if apart.search(line) and "netloc" not in line
+    ]
+    assert not found, f"use the classes of ids.py: {', '.join(found)}"
 
 
 def test_files_are_small() -> None:

@@ -13,7 +13,7 @@ from auroral.errors import NetworkError
 from auroral.network.box import OneInput, Scope, register
 from auroral.network.types import Schema
 from auroral.progress.propagation import ArcProgress, passed
-from auroral.sql.function_calls import Calls
+from auroral.sql.expressions.function_calls import FunctionCalls
 
 REST = "rest"
 
@@ -67,7 +67,7 @@ class Filter(OneInput):
     def reads(self, inputs: Sequence[Schema], scope: Scope) -> tuple[frozenset[str], ...]:
         return (self.calls(inputs[0], scope).reads(inputs[0]),)
 
-    def calls(self, schema: Schema, scope: Scope) -> Calls:
+    def calls(self, schema: Schema, scope: Scope) -> FunctionCalls:
         """Its predicates, in order, and the Python functions that they call."""
         return with_calls(self._keys(), schema, scope)
 

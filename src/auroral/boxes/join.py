@@ -17,9 +17,9 @@ from auroral.network.types import Field, Schema, Type
 from auroral.progress.durations import LONGEST
 from auroral.progress.lowwater import JointLowWater, Mark
 from auroral.progress.propagation import ArcProgress, paired, relied_on, renamed
-from auroral.sql.function_calls import Calls
-from auroral.sql.parser import parse
-from auroral.sql.syntax import Call, Member, Name, Node
+from auroral.sql.expressions.function_calls import FunctionCalls
+from auroral.sql.expressions.parser import parse
+from auroral.sql.expressions.syntax import Call, Member, Name, Node
 
 PositiveCount = Annotated[StrictInt, Limits(ge=1, le=LONGEST)]
 
@@ -90,7 +90,7 @@ class Join(ManyInputs):
                 ports[name] = schema
         return ports
 
-    def calls(self, inputs: Sequence[Schema], scope: Scope) -> Calls:
+    def calls(self, inputs: Sequence[Schema], scope: Scope) -> FunctionCalls:
         """Its predicate, and the Python functions that it calls.
 
         They are called for pairs whose fields are equal where the predicate says so.

@@ -13,10 +13,10 @@ from auroral.network.box import OneInput, Scope, at_key, register
 from auroral.network.function import Computed, Function
 from auroral.network.types import Field, Schema
 from auroral.progress.monotone import Derived, derived
-from auroral.progress.monotone import Field as Copied
+from auroral.progress.monotone import FieldTerm as Copied
 from auroral.progress.propagation import ArcProgress
-from auroral.sql.function_calls import Calls
-from auroral.sql.monotone import order_kept
+from auroral.sql.expressions.function_calls import FunctionCalls
+from auroral.sql.expressions.monotone import order_kept
 
 
 @register
@@ -81,7 +81,7 @@ class Map(OneInput):
         """The fields that are computed by expressions."""
         return {name: how for name, how in self.compute.items() if isinstance(how, str)}
 
-    def calls(self, schema: Schema, scope: Scope) -> Calls:
+    def calls(self, schema: Schema, scope: Scope) -> FunctionCalls:
         """Its expressions, in order, and the Python functions that they call by name."""
         keys = {f"compute.{name}": text for name, text in self.texts.items()}
         return with_calls(keys, schema, scope)

@@ -8,9 +8,9 @@ from auroral.errors import NetworkError
 from auroral.network.box import Scope, at_key
 from auroral.network.function import signature_of
 from auroral.network.types import Field, Schema, Type
-from auroral.sql.catalogue import CATALOGUE
-from auroral.sql.expression import Expression, analyze
-from auroral.sql.function_calls import Calls, FunctionCall, called_of
+from auroral.sql.expressions.expression import Expression, analyze
+from auroral.sql.expressions.function_calls import FunctionCall, FunctionCalls, called_of
+from auroral.sql.functions.catalogue import CATALOGUE
 
 
 def expression(text: str, schema: Schema, scope: Scope, key: str) -> Expression:
@@ -19,9 +19,9 @@ def expression(text: str, schema: Schema, scope: Scope, key: str) -> Expression:
         return analyze(text, schema, resolver=scope.resolver)
 
 
-def with_calls(texts: Mapping[str, str], schema: Schema, scope: Scope) -> Calls:
+def with_calls(texts: Mapping[str, str], schema: Schema, scope: Scope) -> FunctionCalls:
     """Analyse the expressions of a box, by key; they may call declared Python functions."""
-    calls = Calls(schema)
+    calls = FunctionCalls(schema)
     for key, text in texts.items():
         with at_key(key):
             called = called_of(text, scope.functions)

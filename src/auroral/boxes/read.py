@@ -9,7 +9,7 @@ from pydantic import StrictStr
 
 from auroral.network.box import OneInput, Scope, at_key, register
 from auroral.network.types import Schema
-from auroral.sql.statements import parameters_of, select_schema
+from auroral.sql.queries.statements import parameters_of, select_schema
 
 
 @register

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from auroral.errors import NetworkError
 from auroral.network.function import Function
 from auroral.network.types import Field, Schema, Type
-from auroral.sql.lexer import Token, tokens
-from auroral.sql.parser import parse
-from auroral.sql.syntax import Member, Name, Node, walk
+from auroral.sql.expressions.lexer import Token, tokens
+from auroral.sql.expressions.parser import parse
+from auroral.sql.expressions.syntax import Member, Name, Node, walk
 
 LEFT = "left"
 _RIGHT = "right"

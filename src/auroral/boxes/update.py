@@ -11,7 +11,7 @@ from auroral.boxes.predicate import expression
 from auroral.errors import NetworkError
 from auroral.network.box import OneInput, Scope, at_key, register
 from auroral.network.types import Field, Schema
-from auroral.sql.statements import parameters_of, require_update
+from auroral.sql.queries.statements import parameters_of, require_update
 
 
 @register

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from auroral.engine.wiring import require_executable
+from auroral.engine.topology.superboxes import require_executable
 from auroral.network.network import Network
 
 NetworkFile = Annotated[Path, typer.Argument(metavar="FILE", help="the network, YAML or JSON")]

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from auroral.engine.versions import EDDY
+from auroral.ids import EddyId
 
 _PLAIN_S = 2.0
 
@@ -114,8 +114,8 @@ def summary(
             if any(one.get("late", {}).values()):
                 reasons = ", ".join(f"{reason} {n:,}" for reason, n in one["late"].items())
                 late = f"{sum(one['late'].values()):,} in no result ({reasons})"
-                joins = name.startswith(EDDY)
-                label = f"joins of {name.removeprefix(EDDY)}" if joins else f"{kind} {name}"
+                eddy = EddyId.parse(name)
+                label = f"{kind} {name}" if eddy is None else f"joins of {eddy.joined}"
                 lines.append(f"  {label}: {late}")
     if stats["dead"]:
         failed = {n: b["dead"] for n, b in stats["boxes"].items() if b["dead"]}

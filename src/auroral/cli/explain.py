@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from auroral.cli.check import Imports, NetworkFile
-from auroral.engine.explanation import explained
+from auroral.engine.inspect.explanation import explained
 from auroral.network.network import Network
 
 

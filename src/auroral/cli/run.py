@@ -16,8 +16,8 @@ import typer
 from auroral.cli.check import NetworkFile
 from auroral.cli.display import Display, summary
 from auroral.engine import Engine
-from auroral.engine.wiring import declared_source
-from auroral.errors import SinkError, UsageError, closest, known
+from auroral.engine.ingest.declared_sources import declared_source
+from auroral.errors import SinkError, UsageError, closest, list_existing
 from auroral.io.open import open_sink
 from auroral.network.check import CheckedNetwork
 from auroral.network.endpoints import with_late_outputs
@@ -83,7 +83,7 @@ def run(
     if not given and not live:
         raise UsageError(
             "NOTHING_TO_READ",
-            f"no stream has a source; {known(network.streams)}",
+            f"no stream has a source; {list_existing(network.streams)}",
             hint="give one with --input NAME=PATH",
         )
     sources = [declared_source(network, name, path, Path()) for name, path in given.items()]
@@ -200,7 +200,7 @@ def _pairs(given: list[str] | None, option: str, what: str, names: Any) -> dict[
         if name not in names:
             raise UsageError(
                 f"UNKNOWN_{what.upper()}",
-                f"there is no {what} {name}; {known(names)}",
+                f"there is no {what} {name}; {list_existing(names)}",
                 where=option,
                 hint=closest(name, names),
             )

@@ -6,28 +6,28 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from auroral.continuous.aggregation import aggregated
-from auroral.continuous.columns import columns
-from auroral.continuous.compiler import compile_query
+from auroral.continuous.boxing.aggregation import aggregated
+from auroral.continuous.boxing.compiler import compile_query
+from auroral.continuous.boxing.plan import Flow
 from auroral.continuous.functions import PythonFunction
-from auroral.continuous.join_reading import Condition, Nearness, nearness
-from auroral.continuous.plan import Flow
-from auroral.continuous.predicates import Atoms, Names, NotShared, Slot, folded, sharing
-from auroral.continuous.template import Atom, Clause, Item, JoinShape, Template
-from auroral.continuous.template import Source as Arc
-from auroral.errors import NetworkError, closest, known
+from auroral.continuous.sharing.columns import columns
+from auroral.continuous.sharing.join_reading import JoinCondition, Nearness, nearness
+from auroral.continuous.sharing.predicates import Atoms, Names, NotShared, Slot, folded, sharing
+from auroral.continuous.sharing.template import Atom, Clause, JoinShape, Template, TemplateItem
+from auroral.continuous.sharing.template import TemplateSource as Arc
+from auroral.errors import NetworkError, closest, list_existing
 from auroral.network.box import Scope
 from auroral.network.types import FRACTIONAL, Field, Schema, Type
-from auroral.sql.compiler import result_type
-from auroral.sql.expression import analyze
-from auroral.sql.lexer import tokens, unquote
-from auroral.sql.queries import Query, read_query
-from auroral.sql.query_from import Source, arc_name
-from auroral.sql.query_names import Resolved, Side, conjuncts, substituted
-from auroral.sql.query_text import Piece
-from auroral.sql.refusals import refuse
-from auroral.sql.syntax import Call, Literal, Name, Node, walk
-from auroral.sql.typed import OnlySparkError, Typed
+from auroral.sql.expressions.compiler import result_type
+from auroral.sql.expressions.expression import analyze
+from auroral.sql.expressions.lexer import tokens, unquote
+from auroral.sql.expressions.syntax import Call, Literal, Name, Node, walk
+from auroral.sql.expressions.typed import OnlySparkError, Typed
+from auroral.sql.queries.from_clause import FromSource, arc_name
+from auroral.sql.queries.names import FromSide, Resolved, conjuncts, substituted
+from auroral.sql.queries.queries import ParsedQuery, read_query
+from auroral.sql.queries.refusals import refuse
+from auroral.sql.queries.text import Piece
 
 Functions = Mapping[str, PythonFunction | Type]
 _EQUATED = ("boolean", "string", "date", "timestamp", "timestamp_ntz", "decimal")
@@ -104,7 +104,7 @@ def analysis(sql: str, around: Surroundings, parameters: Schema | None = None) -
 
 
 @dataclass(frozen=True)
-class Asked:
+class QueryTree:
     """A query that selects or joins, as trees: what it says, and not how an eddy shares it.
 
     Fields are called as in templates: by their names, of joined tuples `s0.price`, `s1.price`.
@@ -113,7 +113,7 @@ class Asked:
     arcs: tuple[str, ...]
     fields: Schema
     """Of all sources."""
-    conditions: tuple[Condition, ...]
+    conditions: tuple[JoinCondition, ...]
     """Of which all must hold."""
     near: Nearness | None
     """How near joined tuples must lie."""
@@ -126,7 +126,7 @@ class Asked:
         return Schema(tuple(Field(name, type) for name, type, _ in self.items))
 
 
-def asked(sql: str, around: Surroundings) -> Asked:
+def asked(sql: str, around: Surroundings) -> QueryTree:
     """Read a query that an eddy can run; NotShared if it cannot.
 
     >>> arcs = {"ticks": Schema.parse("sym string, price int")}
@@ -170,13 +170,13 @@ class _Reading:
             self.extra,
         )
 
-    def asked(self) -> Asked:
+    def asked(self) -> QueryTree:
         conditions, near = self._conditions()
         arcs = tuple(flow.arc for flow in self.flows)
         items = tuple((name, self.names.typed(tree).type, tree) for name, tree in self._columns())
-        return Asked(arcs, self.names.schema, tuple(conditions), near, items)
+        return QueryTree(arcs, self.names.schema, tuple(conditions), near, items)
 
-    def _conditions(self) -> tuple[list[Condition], Nearness | None]:
+    def _conditions(self) -> tuple[list[JoinCondition], Nearness | None]:
         """What WHERE says, and windows; conditions that are windows are left out of the first."""
         query = self.query
         conditions = [
@@ -206,12 +206,12 @@ class _Reading:
         )
         return Analysis(template, tuple(self.atoms.slots), frozenset(self.atoms.frozen))
 
-    def _entered(self, source: Source) -> Flow:
+    def _entered(self, source: FromSource) -> Flow:
         """A source of FROM as an arc."""
         name = arc_name(source.arcs[0])
         if name not in self.around.arcs:
             raise source.arcs[0].error(
-                f"there is no stream {name}; {known(self.around.arcs)}",
+                f"there is no stream {name}; {list_existing(self.around.arcs)}",
                 code="UNKNOWN_STREAM",
                 hint=closest(name, self.around.arcs),
             )
@@ -219,7 +219,7 @@ class _Reading:
         promised = {n.lower() for n in self.around.progress.get(name, ())}
         progress = tuple(n for n in schema.names if n.lower() in promised)
         names = {name: name for name in schema.names}
-        return Flow(name, (Side(source.name, schema),), (names,), progress)
+        return Flow(name, (FromSide(source.name, schema),), (names,), progress)
 
     def _require_windows(self) -> None:
         """Refuse windows that stand where they mean nothing."""
@@ -235,7 +235,7 @@ class _Reading:
                 hint="write it after FROM S",
             )
 
-    def _condition(self, piece: Piece) -> Condition:
+    def _condition(self, piece: Piece) -> JoinCondition:
         resolved = self.whole.resolve(piece)
         with piece.located():
             typed, tree = self._typed(resolved)
@@ -244,7 +244,7 @@ class _Reading:
                     "TYPE_MISMATCH",
                     f"expected a predicate (boolean), but {piece.text!r} is {typed.type}",
                 )
-        return Condition(piece, tree, self.names.sides(tree))
+        return JoinCondition(piece, tree, self.names.sides(tree))
 
     def _typed(self, resolved: Resolved) -> tuple[Typed, Node]:
         """An expression's type and tree, whose literals know their places in the query."""
@@ -278,7 +278,7 @@ class _Reading:
         return NotShared(f"only Spark can evaluate {only.what}")
 
     def _clauses(
-        self, conditions: Sequence[Condition], near: Nearness | None
+        self, conditions: Sequence[JoinCondition], near: Nearness | None
     ) -> tuple[list[list[Clause]], list[Clause], tuple[tuple[int, str, int, str], ...]]:
         """The clauses of each source alone, those of joined tuples, and equalities of fields."""
         single: list[list[Clause]] = [[] for _ in self.flows]
@@ -337,12 +337,14 @@ class _Reading:
                     assert column.field is not None
                     yield column.name, Name(column.field)
 
-    def _items(self) -> tuple[Item, ...]:
+    def _items(self) -> tuple[TemplateItem, ...]:
         side = None if self.names.joined else 0
-        return tuple(Item(name, self.atoms.attribute(tree, side)) for name, tree in self._columns())
+        return tuple(
+            TemplateItem(name, self.atoms.attribute(tree, side)) for name, tree in self._columns()
+        )
 
 
-def _require_shared(query: Query, around: Surroundings) -> None:
+def _require_shared(query: ParsedQuery, around: Surroundings) -> None:
     """Refuse what the eddy does not run."""
     if query.distinct is not None:
         raise NotShared("DISTINCT")

@@ -18,7 +18,7 @@ _STEP = 1 << 22
 
 
 @dataclass(frozen=True)
-class Block:
+class BitmapBlock:
     """Some queries as a bitmap: a row per tuple, a bit per query."""
 
     ids: Ids
@@ -28,9 +28,9 @@ class Block:
     """The same bits in whole words, if they are at hand; see `words`."""
 
     @staticmethod
-    def of_words(ids: Ids, words: NDArray[np.uint64]) -> Block:
+    def of_words(ids: Ids, words: NDArray[np.uint64]) -> BitmapBlock:
         """From uint64[rows, ceil(k / 64)], C-contiguous, whose bits past the last are 0."""
-        return Block(ids, words.view(np.uint8)[:, : -(-len(ids) // 8)], words)
+        return BitmapBlock(ids, words.view(np.uint8)[:, : -(-len(ids) // 8)], words)
 
     @property
     def words(self) -> NDArray[np.uint64]:
@@ -57,7 +57,7 @@ class Block:
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Block, (self.ids, np.ascontiguousarray(self.bits))
+        return BitmapBlock, (self.ids, np.ascontiguousarray(self.bits))
 
 
 def set_bits(words: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -71,7 +71,7 @@ def set_bits(words: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.in
 
 
 @dataclass(frozen=True)
-class Asked:
+class BitmapSelection:
     """Some of the queries of a bitmap, to be looked for in its rows."""
 
     mask: NDArray[np.uint64]
@@ -79,10 +79,10 @@ class Asked:
     """The words it has bits in; those with few bits, which tell little, come last."""
 
     @staticmethod
-    def of(mask: NDArray[np.uint64]) -> Asked:
+    def of(mask: NDArray[np.uint64]) -> BitmapSelection:
         used = np.flatnonzero(mask)
         used = used[np.argsort(np.bitwise_count(mask[used]) < _TELLING, kind="stable")]
-        return Asked(mask, tuple(used.tolist()))
+        return BitmapSelection(mask, tuple(used.tolist()))
 
     def any_bit(self, words: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which rows have one of the bits set.
@@ -110,7 +110,7 @@ class Asked:
 
 def any_bit(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Which rows have a bit set."""
-    return Asked.of(np.full(words.shape[1], ~np.uint64(0))).any_bit(words)
+    return BitmapSelection.of(np.full(words.shape[1], ~np.uint64(0))).any_bit(words)
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:

@@ -15,41 +15,37 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from auroral.continuous.aggregate_reading import ReadAggregate
-from auroral.continuous.template import Template
-from auroral.eddy.entry import Entry, Ids
+from auroral.continuous.sharing.aggregate_reading import ReadAggregate
+from auroral.continuous.sharing.template import Template
+from auroral.eddy.registered import Ids, RegisteredQuery
+from auroral.ids import ChunkId
 from auroral.network.queries import Family
 
 SMALL = 1_000
 """Entries with fewer members have them in the dictionary."""
 
-Member = tuple[Entry, int]
+Member = tuple[RegisteredQuery, int]
 Rows = npt.NDArray[np.int64]
-
-
-def chunk_name(family: str, number: int) -> str:
-    """The name of what is added to a family later."""
-    return f"{family}+{number}"
 
 
 def family_of(name: str) -> str:
     """The name of the query or family that an entry belongs to."""
-    return name.partition("+")[0]
+    return ChunkId.parse(name).family
 
 
 @dataclass
 class FamilyMembers:
     """One family: all its entries in the order in which they came."""
 
-    entries: dict[str, Entry] = field(default_factory=dict)
-    _large: list[Entry] = field(default_factory=list)
+    entries: dict[str, RegisteredQuery] = field(default_factory=dict)
+    _large: list[RegisteredQuery] = field(default_factory=list)
     _known: dict[str, Member] = field(default_factory=dict)
     """By key as text; of those with the same key all but the last are gone."""
-    _runs: dict[object, Run] = field(default_factory=dict)
-    _fresh: list[Entry] = field(default_factory=list)
+    _runs: dict[object, MemberRun] = field(default_factory=dict)
+    _fresh: list[RegisteredQuery] = field(default_factory=list)
     """Entries that are not yet in `_runs`."""
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: RegisteredQuery) -> None:
         self.entries[entry.name] = entry
         self._fresh.append(entry)
         if entry.count >= SMALL:
@@ -57,7 +53,7 @@ class FamilyMembers:
         else:
             self._known |= {key: (entry, n) for n, key in enumerate(texts(entry))}
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: RegisteredQuery) -> None:
         del self.entries[entry.name]
         self._runs, self._fresh = {}, list(self.entries.values())
         self._large = [other for other in self._large if other is not entry]
@@ -65,17 +61,17 @@ class FamilyMembers:
             if key in self._known and self._known[key][0] is entry:
                 del self._known[key]
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[MemberRun]:
         """Large entries by themselves, the small ones that came one by one together."""
-        alike: dict[object, list[Entry]] = {}
+        alike: dict[object, list[RegisteredQuery]] = {}
         for entry in sorted(self._fresh, key=lambda entry: entry.first):
             small = entry.count < SMALL
             schema = str(entry.constants.schema)
             alike.setdefault((entry.read, schema) if small else entry.name, []).append(entry)
         for key, entries in alike.items():
-            more = [Run.of_entry(entry) for entry in entries]
+            more = [MemberRun.of_entry(entry) for entry in entries]
             before = [self._runs[key]] if key in self._runs else []
-            self._runs[key] = Run.together([*before, *more])
+            self._runs[key] = MemberRun.together([*before, *more])
         self._fresh = []
         return list(self._runs.values())
 
@@ -95,7 +91,7 @@ class FamilyMembers:
     def taken(self, keys: pa.ChunkedArray, going: Mapping[str, Collection[int]]) -> str | None:
         """One of these keys that a member has which neither is gone nor `going`, by entry."""
 
-        def stays(entry: Entry, n: int) -> bool:
+        def stays(entry: RegisteredQuery, n: int) -> bool:
             return n not in entry.gone and n not in going.get(entry.name, ())
 
         for key in keys.cast(pa.string()).to_pylist() if self._known else ():
@@ -122,7 +118,7 @@ class FamilyMembers:
     @property
     def last_number(self) -> int:
         """The number in the name of the entry that came last; 0 if none has come later."""
-        return int(next(reversed(self.entries)).partition("+")[2] or 0)
+        return ChunkId.parse(next(reversed(self.entries))).number
 
 
 class Families:
@@ -131,11 +127,11 @@ class Families:
     def __init__(self) -> None:
         self._families: dict[str, FamilyMembers] = {}
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: RegisteredQuery) -> None:
         if entry.keys is not None:
             self._families.setdefault(family_of(entry.name), FamilyMembers()).add(entry)
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: RegisteredQuery) -> None:
         if entry.keys is not None:
             name = family_of(entry.name)
             self._families[name].remove(entry)
@@ -150,7 +146,7 @@ class Families:
 
 
 @dataclass(frozen=True)
-class Run:
+class MemberRun:
     """Entries of a family as one; members are counted through all of them."""
 
     read: Template | ReadAggregate
@@ -161,18 +157,18 @@ class Run:
     counts: Rows
 
     @staticmethod
-    def of_entry(entry: Entry) -> Run:
+    def of_entry(entry: RegisteredQuery) -> MemberRun:
         assert entry.keys is not None
         firsts, counts = np.array([entry.first]), np.array([entry.count])
-        return Run(entry.read, entry.keys, entry.constants, firsts, counts)
+        return MemberRun(entry.read, entry.keys, entry.constants, firsts, counts)
 
     @staticmethod
-    def together(runs: Sequence[Run]) -> Run:
+    def together(runs: Sequence[MemberRun]) -> MemberRun:
         """Several as one, in the order of their ids."""
         if len(runs) == 1:
             return runs[0]
         keys = pa.chunked_array([chunk for run in runs for chunk in run.keys.chunks])
-        return Run(
+        return MemberRun(
             runs[0].read,
             pa.chunked_array([keys.combine_chunks()]),
             pa.concat_tables([run.constants for run in runs]).combine_chunks(),
@@ -189,7 +185,7 @@ class Run:
         return own, starts[at[own]] + number[own]
 
 
-def texts(entry: Entry, places: Sequence[int] | None = None) -> list[str]:
+def texts(entry: RegisteredQuery, places: Sequence[int] | None = None) -> list[str]:
     """The keys of all members, or of some."""
     keys = entry.keys
     assert keys is not None
@@ -199,7 +195,7 @@ def texts(entry: Entry, places: Sequence[int] | None = None) -> list[str]:
     return found
 
 
-def _places(entry: Entry, keys: pa.Array | pa.ChunkedArray) -> list[int]:
+def _places(entry: RegisteredQuery, keys: pa.Array | pa.ChunkedArray) -> list[int]:
     """The numbers of members whose key is one of these."""
     assert entry.keys is not None
     wanted = _as_keys(keys, entry.keys.type)

@@ -15,20 +15,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from auroral.continuous.functions import PythonFunction
-from auroral.continuous.template import Attribute
-from auroral.eddy.entry import COUNT, SELECT, Ids, log_of
-from auroral.eddy.filters.index import Matched, Part, match, sampled
+from auroral.continuous.sharing.template import Attribute
+from auroral.eddy.filters.index import CompiledQueries, Matched, match, sampled
 from auroral.eddy.filters.trial import tried
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.ownership import Mask, keys_of, places_of
 from auroral.eddy.panes.step import AggregateGroup
 from auroral.eddy.panes.step import step as step_panes
 from auroral.eddy.parts import Snapshot, load_parts
+from auroral.eddy.registered import COUNT, SELECT, Ids, log_of
 from auroral.eddy.report import Report
 from auroral.eddy.routes.probing import Orders
 from auroral.eddy.stems.lineages import aligned, encoding
-from auroral.eddy.stems.step import Arrived, step_stems
-from auroral.eddy.vectors.evaluation import Columns
+from auroral.eddy.stems.step import NewTuples, step_stems
+from auroral.eddy.vectors.evaluation import TupleColumns
 from auroral.eddy.version import Version
 from auroral.kernels.kernel import Context, Emitted
 from auroral.network.types import HIDDEN
@@ -89,10 +89,10 @@ class EddyKernel:
             arc: _named(table, names)
             for arc, table, names in zip(self.arcs, inputs, self.fields, strict=True)
         }
-        return _Step(self, turn, context, state).run(tables)
+        return _BucketStep(self, turn, context, state).run(tables)
 
 
-class _Step:
+class _BucketStep:
     """One bucket's share of a step."""
 
     def __init__(
@@ -111,11 +111,11 @@ class _Step:
         self._report = Report()
 
     def run(self, tables: Mapping[str, pa.Table]) -> Emitted:
-        arrived: dict[str, Arrived] = {}
+        arrived: dict[str, NewTuples] = {}
         for arc, table in tables.items():
             if self._turn.bucket == 0:  # every bucket is given the same
                 self._report.arrived[arc] = table.num_rows
-                self._see(arc, Columns(table, self._kernel.functions))
+                self._see(arc, TupleColumns(table, self._kernel.functions))
             own = self._own(arc, table)
             rows: Rows | None = None
             mine = table
@@ -124,7 +124,7 @@ class _Step:
                 rows = np.flatnonzero(np.logical_or.reduce([none, *own.values()]))
                 own = {kind: mask[rows] for kind, mask in own.items()}
                 mine = table if len(rows) == table.num_rows else table.take(pa.array(rows))
-            columns = Columns(mine, self._kernel.functions)
+            columns = TupleColumns(mine, self._kernel.functions)
             matched = self._match(arc, columns, own)
             self._select(arc, mine, columns, matched)
             if self._version.joins:
@@ -150,12 +150,14 @@ class _Step:
         places = places_of(table, keys, selections, turn.buckets, together=turn.together)
         return {kind: np.asarray(place == turn.bucket) for kind, place in places.items()}
 
-    def _parts(self, name: str) -> list[Part]:
+    def _parts(self, name: str) -> list[CompiledQueries]:
         return load_parts(self._version.filters.get(name, Snapshot()).paths)
 
     # ── filters ──
 
-    def _match(self, name: str, columns: Columns, own: Mapping[str, Mask] | None = None) -> Matched:
+    def _match(
+        self, name: str, columns: TupleColumns, own: Mapping[str, Mask] | None = None
+    ) -> Matched:
         """The lineage of tuples of an arc, or of a group's joined tuples."""
         snapshot = self._version.filters.get(name, Snapshot())
         orders = self._turn.orders.get(name, ())
@@ -170,13 +172,13 @@ class _Step:
             self._report.route(name, columns.rows, order)
         return matched
 
-    def _see(self, name: str, tuples: Columns) -> None:
+    def _see(self, name: str, tuples: TupleColumns) -> None:
         """Tell of tuples that go through filters, in this bucket or in others."""
         self._report.see(name, tuples.rows)
         if self._turn.sampled and tuples.rows:
             self._report.samples[name] = sampled(self._parts(name), tuples)
 
-    def _select(self, arc: str, table: pa.Table, columns: Columns, matched: Matched) -> None:
+    def _select(self, arc: str, table: pa.Table, columns: TupleColumns, matched: Matched) -> None:
         """Select-project queries: count what they match, keep what they want."""
         if COUNT in matched.counts:
             self._report.count(matched.counts[COUNT])
@@ -189,7 +191,7 @@ class _Step:
         self,
         key: tuple[str, str],
         table: pa.Table,
-        columns: Columns,
+        columns: TupleColumns,
         lineage: Lineage,
     ) -> None:
         """Emit the tuples that some query wants, with what it computes of them."""
@@ -210,7 +212,7 @@ class _Step:
         self._emitted.ports[log_of(*key)] = kept.replace_schema_metadata(metadata)
 
     def _computed(
-        self, attribute: Attribute, queries: Ids, columns: Columns, lineage: Lineage, at: Rows
+        self, attribute: Attribute, queries: Ids, columns: TupleColumns, lineage: Lineage, at: Rows
     ) -> pa.Array:
         """A field of results, evaluated for the tuples whose queries have it."""
         wanted = lineage.touching(queries)
@@ -228,12 +230,12 @@ class _Step:
 
     def _arrived(
         self, arc: str, whole: pa.Table, mine: pa.Table, matched: Matched, rows: Rows | None
-    ) -> Arrived:
+    ) -> NewTuples:
         """Tuples with their lineages in each join; in one of another bucket they have none."""
         moments = np.asarray(whole["_seq"], np.int64)
-        return Arrived(mine, matched.lineages, self._turn.numbers.get(arc, 0), moments, rows)
+        return NewTuples(mine, matched.lineages, self._turn.numbers.get(arc, 0), moments, rows)
 
-    def _join(self, arrived: Mapping[str, Arrived]) -> None:
+    def _join(self, arrived: Mapping[str, NewTuples]) -> None:
         """Let new tuples probe the SteMs; what is joined goes through filters of its own."""
         state = {name: _stored(files) for name, files in self._state.items() if files}
         made = step_stems(
@@ -251,7 +253,7 @@ class _Step:
             if group.name in made.results:
                 table, lineage = made.results[group.name]
                 self._report.count(lineage.counts())
-                columns = Columns(table, self._kernel.functions)
+                columns = TupleColumns(table, self._kernel.functions)
                 self._keep((group.shape.arcs[0], group.name), table, columns, lineage)
         self._emitted.state |= made.state
         for reasons in made.late.values():
@@ -264,7 +266,7 @@ class _Step:
 
     def _decide(self, group: str, made: pa.Table, lineage: Lineage) -> Lineage:
         """Who is satisfied by joined tuples or aggregates: windows of joins, HAVING."""
-        columns = Columns(made, self._kernel.functions)
+        columns = TupleColumns(made, self._kernel.functions)
         self._see(group, columns)
         found = self._match(group, columns)
         decided = found.lineages.get(group)
@@ -297,7 +299,7 @@ class _Step:
         if made.results.num_rows:
             lineage = self._decide(group.name, made.results, made.lineage)
             self._report.count(lineage.counts())
-            columns = Columns(made.results, self._kernel.functions)
+            columns = TupleColumns(made.results, self._kernel.functions)
             self._keep((shape.arc, group.name), made.results, columns, lineage)
 
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from auroral.eddy import positional
-from auroral.eddy.bitmap import Asked, Block, Ids, Pairs, any_bit, distinct, mask_of
+from auroral.eddy.bitmap import BitmapBlock, BitmapSelection, Ids, Pairs, any_bit, distinct, mask_of
 
-__all__ = ["Block", "Lineage"]
+__all__ = ["BitmapBlock", "Lineage"]
 
 Offsets = NDArray[np.int64]
 
@@ -30,7 +30,7 @@ class Lineage:
     """For each of `rows` tuples the ids of the queries of one kind it may still satisfy."""
 
     rows: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[BitmapBlock, ...]
     offsets: Offsets
     """int64[rows + 1]: the ids outside blocks of row r are ids[offsets[r] : offsets[r + 1]]."""
     ids: Ids
@@ -53,7 +53,7 @@ class Lineage:
     def from_dense(ids: Ids, matrix: NDArray[np.bool_]) -> Lineage:
         """From a bool[rows, len(ids)] matrix."""
         bits = np.packbits(matrix, axis=1, bitorder="little")
-        block = Block(np.asarray(ids, np.int32), bits)
+        block = BitmapBlock(np.asarray(ids, np.int32), bits)
         return Lineage(len(matrix), (block,), np.zeros(len(matrix) + 1, np.int64), _NO_IDS)
 
     def alive(self) -> NDArray[np.bool_]:
@@ -70,14 +70,16 @@ class Lineage:
             mine = np.isin(block.ids, ids)
             if mine.any():
                 words = block.words
-                found |= Asked.of(mask_of(mine, words.shape[1])).any_bit(words)
+                found |= BitmapSelection.of(mask_of(mine, words.shape[1])).any_bit(words)
         rows = _pairs(self.offsets, self.ids) >> 32
         found[rows[np.isin(self.ids, ids)]] = True
         return found
 
     def take(self, indices: NDArray[np.integer[Any]]) -> Lineage:
         """Rows by index, also more than once."""
-        blocks = tuple(Block.of_words(b.ids, b.words.take(indices, axis=0)) for b in self.blocks)
+        blocks = tuple(
+            BitmapBlock.of_words(b.ids, b.words.take(indices, axis=0)) for b in self.blocks
+        )
         starts = self.offsets[indices]
         offsets = _offsets(self.offsets[1:][indices] - starts)
         at = np.repeat(starts - offsets[:-1], np.diff(offsets)) + np.arange(offsets[-1])
@@ -114,12 +116,12 @@ class Lineage:
 
     def intersect(self, other: Lineage) -> Lineage:
         """The queries both have, row by row."""
-        blocks: list[Block] = []
+        blocks: list[BitmapBlock] = []
         mine, theirs = list(self.blocks), list(other.blocks)
         for block in self.blocks:
             for twin in theirs:
                 if block.ids is twin.ids or np.array_equal(block.ids, twin.ids):
-                    blocks.append(Block.of_words(block.ids, block.words & twin.words))
+                    blocks.append(BitmapBlock.of_words(block.ids, block.words & twin.words))
                     mine = [b for b in mine if b is not block]
                     theirs = [b for b in theirs if b is not twin]
                     break
@@ -130,14 +132,16 @@ class Lineage:
 
     def without(self, ids: Ids) -> Lineage:
         """Without those queries."""
-        blocks: list[Block] = []
+        blocks: list[BitmapBlock] = []
         for block in self.blocks:
             kept = ~np.isin(block.ids, ids)
             if kept.all():
                 blocks.append(block)
             elif kept.any():
                 words = block.words
-                blocks.append(Block.of_words(block.ids, words & mask_of(kept, words.shape[1])))
+                blocks.append(
+                    BitmapBlock.of_words(block.ids, words & mask_of(kept, words.shape[1]))
+                )
         kept = ~np.isin(self.ids, ids)
         if kept.all():
             return Lineage(self.rows, tuple(blocks), self.offsets, self.ids)
@@ -146,7 +150,7 @@ class Lineage:
 
     def smaller(self) -> Lineage:
         """The same as bitmaps or lists, whichever takes fewer bytes."""
-        blocks: list[Block] = []
+        blocks: list[BitmapBlock] = []
         lists = [_pairs(self.offsets, self.ids)]
         for block in self.blocks:
             counts = positional.counts(block.words)[: len(block.ids)]
@@ -223,14 +227,14 @@ def _pairs(offsets: Offsets, ids: Ids) -> Pairs:
     return (rows << 32) | ids
 
 
-def _sparse(rows: int, blocks: tuple[Block, ...], pairs: Pairs) -> Lineage:
+def _sparse(rows: int, blocks: tuple[BitmapBlock, ...], pairs: Pairs) -> Lineage:
     if not len(pairs):
         return Lineage(rows, blocks, np.zeros(rows + 1, np.int64), _NO_IDS)
     sizes = np.bincount(pairs >> 32, minlength=rows)
     return Lineage(rows, blocks, _offsets(sizes), (pairs & 0x7FFFFFFF).astype(np.int32))
 
 
-def _dense(rows: int, pairs: Pairs) -> Block:
+def _dense(rows: int, pairs: Pairs) -> BitmapBlock:
     ids = distinct(pairs & 0x7FFFFFFF).astype(np.int32)
     bit = np.searchsorted(ids, (pairs & 0x7FFFFFFF).astype(np.int32))
     width = -(-len(ids) // 64)
@@ -238,7 +242,7 @@ def _dense(rows: int, pairs: Pairs) -> Block:
     np.bitwise_or.at(
         flat, (pairs >> 32) * (width * 8) + (bit >> 3), (1 << (bit & 7)).astype(np.uint8)
     )
-    return Block.of_words(ids, flat.view(np.uint64).reshape(rows, width))
+    return BitmapBlock.of_words(ids, flat.view(np.uint64).reshape(rows, width))
 
 
 def _ascending(ids: Ids) -> bool:
@@ -267,7 +271,7 @@ def _rows(packed: pa.Array, width: int) -> NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8, len(packed) * width, start).reshape(-1, width)
 
 
-def _cut(ids: Ids, bits: NDArray[np.uint8]) -> Iterable[Block]:
+def _cut(ids: Ids, bits: NDArray[np.uint8]) -> Iterable[BitmapBlock]:
     """Blocks as they were before their bits were laid side by side."""
     gaps = np.flatnonzero((ids[:-1] < 0) & (ids[1:] >= 0)) + 1
     bounds = [0, *(int(g) for g in gaps), len(ids)]
@@ -275,4 +279,4 @@ def _cut(ids: Ids, bits: NDArray[np.uint8]) -> Iterable[Block]:
         part = ids[start:end]
         part = part[part >= 0]
         if len(part):
-            yield Block(part, np.ascontiguousarray(bits[:, start // 8 : end // 8]))
+            yield BitmapBlock(part, np.ascontiguousarray(bits[:, start // 8 : end // 8]))

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from auroral.continuous.template import JoinShape
-from auroral.eddy.entry import place
+from auroral.continuous.sharing.template import JoinShape
+from auroral.eddy.registered import place
 from auroral.eddy.version import Version
 from auroral.kernels.grouping import Ids, buckets_of
 

@@ -20,10 +20,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from auroral.disk import disk_errors
-from auroral.eddy.entry import fields_of, is_group
-from auroral.eddy.filters.index import Part, Selection, Statistics, build, operators
+from auroral.eddy.filters.index import CompiledQueries, Selection, Statistics, build, operators
 from auroral.eddy.filters.selections import merged
-from auroral.eddy.routes.routing import Operator
+from auroral.eddy.registered import fields_of, is_group
+from auroral.eddy.routes.routing import RoutedOperator
 
 Ids = npt.NDArray[np.int32]
 _GROWTH = 4
@@ -36,11 +36,11 @@ _CHEAP = 50_000
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledPart:
     """A part in a file that tasks read, and what it was made from."""
 
     path: str
-    part: Part
+    part: CompiledQueries
     selections: tuple[Selection, ...]
     informed: bool
     """Whether there were statistics of all it asks for when it was made."""
@@ -61,7 +61,7 @@ class Snapshot:
 
     paths: tuple[str, ...] = ()
     removed: Mapping[str, Ids] = field(default_factory=dict)
-    operators: tuple[Operator, ...] = ()
+    operators: tuple[RoutedOperator, ...] = ()
 
 
 class Parts:
@@ -73,7 +73,7 @@ class Parts:
         self._name = f"{name}-{uuid.uuid4().hex[:12]}"
         self._of_group = is_group(name)
         self._numbers = count(1)
-        self._parts: list[Compiled] = []
+        self._parts: list[CompiledPart] = []
         self._removed: dict[str, set[int]] = {}
         self.statistics = Statistics()
         self._learnt = 0
@@ -127,11 +127,11 @@ class Parts:
         self._rebuild()
         return True
 
-    def knows(self, operators: Iterable[Operator]) -> bool:
+    def knows(self, operators: Iterable[RoutedOperator]) -> bool:
         """Whether there are statistics of all attributes that can be sampled."""
         return all(each.costly or each.name in self.statistics.samples for each in operators)
 
-    def _knows(self, part: Part) -> bool:
+    def _knows(self, part: CompiledQueries) -> bool:
         return self.knows(operators([part]))
 
     @property
@@ -188,7 +188,7 @@ class Parts:
         path = self._directory / f"{self._name}.{next(self._numbers)}"
         with disk_errors(path):
             path.write_bytes(pickle.dumps(part, protocol=5))
-        self._parts.append(Compiled(str(path), part, tuple(live), self._knows(part)))
+        self._parts.append(CompiledPart(str(path), part, tuple(live), self._knows(part)))
 
     def _live(self, selection: Selection) -> Selection:
         """A selection without the queries that are gone; they need not be remembered then."""
@@ -204,10 +204,10 @@ class Parts:
         return Selection(selection.kind, selection.clauses, selection.ids[stay], rows)
 
 
-_loaded: dict[str, Part] = {}
+_loaded: dict[str, CompiledQueries] = {}
 
 
-def load_parts(paths: Sequence[str]) -> list[Part]:
+def load_parts(paths: Sequence[str]) -> list[CompiledQueries]:
     """The parts of an arc from their files; a process keeps those in use."""
     for path in paths:
         if path not in _loaded:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from auroral.continuous.template import Attribute
+from auroral.continuous.sharing.template import Attribute
 from auroral.eddy.panes.step import AggregateGroup
 from auroral.eddy.parts import Snapshot
 from auroral.eddy.stems.step import JoinGroup

@@ -1,5 +1,5 @@
 """The loop that ties everything together, and the public Engine."""
 
-from auroral.engine.engine import Engine
+from auroral.engine.api import Engine
 
 __all__ = ["Engine"]

@@ -38,7 +38,7 @@ class Punctuation:
 
 
 @dataclass(frozen=True)
-class Marks:
+class RecordPositions:
     """How many of a source's records are behind us after each row of a chunk.
 
     A record is whatever became a row or a dead letter. Counts start at `base`, a place the source
@@ -59,7 +59,7 @@ class Marks:
 
 
 @dataclass(frozen=True)
-class Standing(Marks):
+class Standing(RecordPositions):
     """The marks of rows that pass no record: the source stays at the position `base`."""
 
     @staticmethod
@@ -102,7 +102,7 @@ class Chunk:
     at_us: np.ndarray | None
     """int64, arrival time of each accepted row, or None if the source has none."""
     dead: tuple[DeadLetter, ...]
-    offsets: Marks = field(repr=False)
+    offsets: RecordPositions = field(repr=False)
     origins: Origins | None = None
     """None if the stream has this source alone, and the source is not partitioned."""
 
@@ -112,7 +112,9 @@ class Chunk:
         count = tuples.num_rows
         passed = np.arange(skip + 1, skip + count + 1, dtype=np.int64)
         positions = np.arange(count, dtype=np.int64)
-        return Chunk(count, tuples, positions, (), None, (), Marks(base, passed, skip + count))
+        return Chunk(
+            count, tuples, positions, (), None, (), RecordPositions(base, passed, skip + count)
+        )
 
     @property
     def offset(self) -> Any:
@@ -182,7 +184,9 @@ class Chunk:
         )
 
 
-def of_events(schema: pa.Schema, names: Sequence[str], event: int, offsets: Marks) -> Chunk:
+def of_events(
+    schema: pa.Schema, names: Sequence[str], event: int, offsets: RecordPositions
+) -> Chunk:
     """A chunk that only says something of origins, the same of each."""
     count = len(names)
     origins = Origins(

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as at
 
-from auroral.errors import UsageError, closest, known
-from auroral.io.text import Parsed
-from auroral.io.values import Column
+from auroral.errors import UsageError, closest, list_existing
+from auroral.io.readers.text import Parsed
+from auroral.io.values import ColumnReader
 from auroral.network.types import Field, Schema, Type
 
 HIDDEN = ("_at", "_punctuation")
@@ -98,7 +98,7 @@ def fit_columns(table: pa.Table, schema: Schema, extra: Extra = "reject") -> lis
         unknown = [n for n in names if n not in schema and n not in HIDDEN]
         raise UsageError(
             "BAD_BATCH",
-            f"the columns do not fit: {problem}; expected {schema}, {known(names)}",
+            f"the columns do not fit: {problem}; expected {schema}, {list_existing(names)}",
             hint=closest(unknown[0], schema.names) if unknown else None,
         )
     return [fit(table.column(places[field.name]), field) for field in schema]
@@ -119,7 +119,7 @@ def fit(column: pa.ChunkedArray, field: Field) -> Parsed:
                 return found, {}
             why = "some values are not exact in 32 bits"
         except pa.ArrowInvalid:
-            return Column(field.type).read(column.to_pylist())
+            return ColumnReader(field.type).read(column.to_pylist())
         except pa.ArrowNotImplementedError as error:
             why = str(error)
     raise UsageError(

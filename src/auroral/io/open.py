@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from auroral.errors import AuroralError, UsageError, closest
-from auroral.io.directory import DirectorySource
-from auroral.io.files import SUFFIXES, FileSource
 from auroral.io.fit import Extra, given_by
-from auroral.io.iterable import IterableSource
 from auroral.io.kafka.options import OPTIONS as KAFKA_OPTIONS
 from auroral.io.kafka.options import KafkaOptions
 from auroral.io.kafka.source import KafkaSource
 from auroral.io.paths import require_local
-from auroral.io.rate import RateSource
 from auroral.io.sinks.callback import CallbackSink
 from auroral.io.sinks.console import ConsoleSink
 from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.jsonl import JsonlSink
 from auroral.io.sinks.parquet import ParquetSink
 from auroral.io.sinks.sink import Delivery, Sink
-from auroral.io.source import Source
+from auroral.io.sources.directory import DirectorySource
+from auroral.io.sources.files import SUFFIXES, FileSource
+from auroral.io.sources.iterable import IterableSource
+from auroral.io.sources.rate import RateSource
+from auroral.io.sources.source import Source
 from auroral.network.environment import sink_of
 from auroral.network.network import Network
 from auroral.network.types import Schema

@@ -11,15 +11,15 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.errors import UsageError
-from auroral.io.assemble import Assembler, Place, Records
 from auroral.io.chunk import Chunk
 from auroral.io.fit import HIDDEN, KEPT, Extra, fit_columns, given_by, match_columns, others
-from auroral.io.text import Parsed, parse
-from auroral.io.values import Column
+from auroral.io.readers.assemble import Assembler, RecordPlace, Records
+from auroral.io.readers.text import Parsed, parse
+from auroral.io.values import ColumnReader
 from auroral.network.types import Schema, Type
 
 _ABSENT = object()
-_AT = Column(Type("double"))
+_AT = ColumnReader(Type("double"))
 
 
 class RowReader:
@@ -56,13 +56,13 @@ class RowReader:
         self.schema = schema
         self.place = place
         self.extra: Extra = extra
-        self._columns = [Column(f.type, loose=extra == "ignore") for f in self.given]
+        self._columns = [ColumnReader(f.type, loose=extra == "ignore") for f in self.given]
         self._names = self.given.names
         self._width = len(self.given)
         self._lower = {name.lower(): name for name in (*self._names, *HIDDEN)}
         self._kept = [f.name.lower() for f in schema].index(KEPT) if extra == "keep" else None
         progress = self.assembler.progress
-        self._punctuation = Column(progress.type if progress else Type("string"))
+        self._punctuation = ColumnReader(progress.type if progress else Type("string"))
         pick = itemgetter(*self._names) if self._names else None
         self._pick = (lambda row: (pick(row),)) if pick and self._width == 1 else pick
 
@@ -102,7 +102,9 @@ class RowReader:
         if "_punctuation" in places:
             values = table.column(places["_punctuation"]).to_pylist()
             self._punctuate(records, values)
-        rows = Place(self.place, lambda _: None, lambda i: shown(table.slice(i, 1).to_pylist()[0]))
+        rows = RecordPlace(
+            self.place, lambda _: None, lambda i: shown(table.slice(i, 1).to_pylist()[0])
+        )
         return self.assembler.chunk(records, rows, base, skip)
 
     def read_rows(
@@ -111,7 +113,7 @@ class RowReader:
         *,
         base: Any = None,
         skip: int = 0,
-        place: Place | None = None,
+        place: RecordPlace | None = None,
         timed: bool | None = None,
         broken: dict[int, str] | None = None,
     ) -> Chunk:
@@ -121,7 +123,7 @@ class RowReader:
         """
         records = self._plain(rows) if timed is None and not broken else None
         records = records or self._regular(rows, timed, dict(broken or {}))
-        where = place or Place(self.place, lambda _: None, lambda i: shown(rows[i]))
+        where = place or RecordPlace(self.place, lambda _: None, lambda i: shown(rows[i]))
         return self.assembler.chunk(records, where, base, skip)
 
     def read_records(self, rows: Sequence[Any], broken: dict[int, str]) -> Records:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from auroral.io.text import Parsed, expected, parse
+from auroral.io.readers.text import Parsed, expected, parse
 from auroral.network.types import Type
 
 Convert = Callable[[Any], Any]
@@ -40,7 +40,7 @@ class MisfitError(ValueError):
     """A value that does not fit; says why."""
 
 
-class Column:
+class ColumnReader:
     """Reads one field's values; made once, used for every batch.
 
     >>> Column(Type("int")).read([1, None, 2.5])[1]

@@ -9,20 +9,26 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from auroral.kernels.accumulators import Accumulators, CallSpec
-from auroral.kernels.closing import reached_at
-from auroral.kernels.cutting import in_parts
-from auroral.kernels.emission import HIDDEN, Output, Pace, ended, late_table
+from auroral.kernels.accumulators.choice import Accumulators, CallSpec
+from auroral.kernels.emission import HIDDEN, EmissionBuilder, Pace, ended, late_table
 from auroral.kernels.grouping import Ids
 from auroral.kernels.kernel import NEVER, Context, Emitted
-from auroral.kernels.observing import Observed, groups_schema, observe
 from auroral.kernels.ordering import whole
-from auroral.kernels.predicate import take_in_order
-from auroral.kernels.revising import revise
 from auroral.kernels.stored import with_sub
 from auroral.kernels.units import numbers, stored_type
-from auroral.kernels.valued import Assigned, Rules, assign
-from auroral.kernels.windows import REACHED, Grid, Windows, WindowTable, columns_of
+from auroral.kernels.windowing.closing import reached_at
+from auroral.kernels.windowing.cutting import in_parts
+from auroral.kernels.windowing.observing import Observed, groups_schema, observe
+from auroral.kernels.windowing.predicate import take_in_order
+from auroral.kernels.windowing.revising import revise
+from auroral.kernels.windowing.valued import Assigned, Rules, assign
+from auroral.kernels.windowing.windows import (
+    REACHED,
+    WindowBatch,
+    WindowGrid,
+    WindowTable,
+    columns_of,
+)
 
 _PAIRS = 4_000_000
 """How many tuples with their windows are in memory at once."""
@@ -115,9 +121,9 @@ class AggregateKernel:
     def _assigned(
         self,
         tuples: pa.Table,
-        windows: Windows,
+        windows: WindowBatch,
         state: Mapping[str, pa.Table],
-        output: Output,
+        output: EmissionBuilder,
         context: Context,
     ) -> tuple[Emitted, list[pa.Table]]:
         """A step with windows over values or tuple numbers; also the late tuples."""
@@ -137,9 +143,9 @@ class AggregateKernel:
     def _released(
         self,
         tuples: pa.Table,
-        windows: Windows,
+        windows: WindowBatch,
         state: Mapping[str, pa.Table],
-        output: Output,
+        output: EmissionBuilder,
         context: Context,
     ) -> tuple[Emitted, list[pa.Table]]:
         """A step with windows that a predicate opens."""
@@ -154,8 +160,8 @@ class AggregateKernel:
         emitted.late = {reason: count for reason, count in counts.items() if count}
         return emitted, taken.late
 
-    def _grid(self) -> Grid:
-        return Grid(self.size, self.advance, self.on is None or self.align_first)
+    def _grid(self) -> WindowGrid:
+        return WindowGrid(self.size, self.advance, self.on is None or self.align_first)
 
     def _windows(self, functions: Accumulators) -> WindowTable:
         kind = pa.int64() if self.on is None else stored_type(self.kinds[self.on])
@@ -167,10 +173,10 @@ class AggregateKernel:
             measure = self.advance
         return WindowTable(kind, by, states, timed, self.lasting, self.opens is not None, measure)
 
-    def _output(self, functions: Accumulators) -> Output:
+    def _output(self, functions: Accumulators) -> EmissionBuilder:
         by = [(name, self.kinds[name]) for name in self.by]
         returns = [call.returns for call in self.calls]
-        return Output(self.start_type, by, functions, returns, self.history is not None)
+        return EmissionBuilder(self.start_type, by, functions, returns, self.history is not None)
 
     def _admitted(self, table: pa.Table) -> tuple[pa.Table, dict[str, Ids]]:
         """Tuples that have a value to order them by; the rows of others by reason."""
@@ -191,8 +197,8 @@ class AggregateKernel:
         return table, refused
 
     def _closed(
-        self, assigned: Assigned, observed: Observed, output: Output, context: Context
-    ) -> tuple[Windows, int | None]:
+        self, assigned: Assigned, observed: Observed, output: EmissionBuilder, context: Context
+    ) -> tuple[WindowBatch, int | None]:
         """Fold tuples in, emit windows that closed, and say which are to be remembered."""
         windows = self._folded(assigned, observed)
         closing = assigned.closing
@@ -212,7 +218,7 @@ class AggregateKernel:
         waiting = int(unsent.min(initial=NEVER))
         return self._kept(windows, observed, context), None if waiting == NEVER else waiting
 
-    def _folded(self, assigned: Assigned, observed: Observed) -> Windows:
+    def _folded(self, assigned: Assigned, observed: Observed) -> WindowBatch:
         """The windows with what counts in them."""
         windows, arrived = assigned.windows, observed.arrived
         rows, slot = assigned.row[assigned.counts], assigned.slot[assigned.counts]
@@ -224,7 +230,7 @@ class AggregateKernel:
         states = Accumulators(self.calls).fold(list(windows.states), arguments, slot)
         return replace(windows, oldest=oldest, states=tuple(states))
 
-    def _kept(self, windows: Windows, observed: Observed, context: Context) -> Windows:
+    def _kept(self, windows: WindowBatch, observed: Observed, context: Context) -> WindowBatch:
         """Windows that are open, that wait to be sent, or that late tuples may still ask for."""
         kept = (windows.closed == NEVER) | ~windows.sent
         if (self.timeout_us is not None or self.history is not None) and not ended(context):

@@ -14,9 +14,16 @@ import pyarrow as pa
 from auroral.kernels.grouping import Ids, group_ids, group_keys
 from auroral.kernels.kernel import NEVER, Context
 from auroral.kernels.ordering import whole
-from auroral.kernels.slack import Carried, Running, carried_lists, counted, ranks, thresholds
 from auroral.kernels.steps import Mark, Steps, least_at, single
 from auroral.kernels.units import Mask, numbers, stored_type
+from auroral.kernels.windowing.slack import (
+    Carried,
+    SlackThresholds,
+    carried_lists,
+    counted,
+    ranks,
+    thresholds,
+)
 from auroral.progress.lowwater import END, LowWater, Values, minimum
 
 REASONS = ("", "null", "nan", "late")
@@ -27,7 +34,7 @@ NUMBER = "_number"
 
 
 @dataclass(frozen=True)
-class Order:
+class InputOrder:
     """How an input is ordered: by slack per group of `by`, or by marks per group of `by_mark`.
 
     `on` is a column, or `NUMBER`: then by arrival numbers per group of `by`.
@@ -61,7 +68,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Arrivals:
+class OrderedArrivals:
     """Tuples of one step, in order of arrival, and the progress they were judged by.
 
     `also` are tuples stored earlier: their groups are numbered along with those of the new.
@@ -74,7 +81,7 @@ class Arrivals:
     also_group: Ids
     context: Context
     marks: Steps | None = None
-    running: Running | None = None
+    running: SlackThresholds | None = None
     rows: Ids | None = None
     """Rows that have a value, which are those `running` numbers."""
     seen: pa.Table | None = None
@@ -83,13 +90,13 @@ class Arrivals:
 
     @staticmethod
     def of(
-        order: Order,
+        order: InputOrder,
         table: pa.Table,
         seen: pa.Table | None,
         mark: Mark,
         context: Context,
         also: pa.Table | None = None,
-    ) -> Arrivals:
+    ) -> OrderedArrivals:
         """Judge what arrives; with slack or numbers `seen` is the state of its thresholds."""
         also = table.slice(0, 0) if also is None else also
         seq = np.asarray(table["_seq"], np.int64)
@@ -123,7 +130,7 @@ class Arrivals:
         found = np.bincount(self.reason, minlength=len(REASONS)).tolist()
         return {name: n for name, n in zip(REASONS, found, strict=True) if name and n}
 
-    def in_units(self, convert: Callable[[Values], Values]) -> Arrivals:
+    def in_units(self, convert: Callable[[Values], Values]) -> OrderedArrivals:
         """The same with progress in other units, in which values are to be asked for then."""
         return replace(self, convert=convert)
 
@@ -152,7 +159,7 @@ class Arrivals:
             return np.full(len(self._steps.ended), len(ordered))
         return self._steps.below(ordered, len(self.seq) if after else 0)
 
-    def of_all(self, order: Order, mark: Mark) -> tuple[Any | None, Any | None]:
+    def of_all(self, order: InputOrder, mark: Mark) -> tuple[Any | None, Any | None]:
         """What is promised of all that may come, before the step and after it."""
         first, last = self.context.first, self.context.last
         if not order.inferred:
@@ -195,7 +202,7 @@ def ended_at(context: Context) -> int:
 
 
 def late_port(
-    port: str, table: pa.Table, arrivals: Arrivals, fields: Sequence[str] | None
+    port: str, table: pa.Table, arrivals: OrderedArrivals, fields: Sequence[str] | None
 ) -> dict[str, pa.Table]:
     """Late tuples as they came, if anyone wants them."""
     if fields is None:
@@ -205,7 +212,7 @@ def late_port(
 
 
 def _by_marks(
-    order: Order,
+    order: InputOrder,
     table: pa.Table,
     mark: Mark,
     context: Context,
@@ -213,7 +220,7 @@ def _by_marks(
     seq: Ids,
     values: Values,
     reason: npt.NDArray[np.int8],
-) -> Arrivals:
+) -> OrderedArrivals:
     found = single(mark)
     columns = _stacked([table, also], order.by_mark)
     rows = table.num_rows + also.num_rows
@@ -227,11 +234,11 @@ def _by_marks(
     steps = Steps.of(marks, context)
     own, other = group[: table.num_rows], group[table.num_rows :]
     reason[(reason == 0) & (steps.passing(own, values) < seq)] = 3
-    return Arrivals(seq, values, reason, own, other, context, marks=steps)
+    return OrderedArrivals(seq, values, reason, own, other, context, marks=steps)
 
 
 def _by_slack(
-    order: Order,
+    order: InputOrder,
     table: pa.Table,
     seen: pa.Table,
     context: Context,
@@ -239,7 +246,7 @@ def _by_slack(
     seq: Ids,
     values: Values,
     reason: npt.NDArray[np.int8],
-) -> Arrivals:
+) -> OrderedArrivals:
     assert order.slack is not None
     rows = np.flatnonzero(reason == 0)
     fit = table.select(order.by)
@@ -260,12 +267,14 @@ def _by_slack(
         kept = [column.take(pa.array(first)) for column in columns]
         after = pa.table([*kept, largest], schema=seen.schema)
     also_group = ids[known + len(rows) :]
-    return Arrivals(seq, values, reason, group, also_group, context, None, running, rows, after)
+    return OrderedArrivals(
+        seq, values, reason, group, also_group, context, None, running, rows, after
+    )
 
 
 def _by_number(
-    order: Order, table: pa.Table, seen: pa.Table, context: Context, also: pa.Table, seq: Ids
-) -> Arrivals:
+    order: InputOrder, table: pa.Table, seen: pa.Table, context: Context, also: pa.Table, seq: Ids
+) -> OrderedArrivals:
     """Number what arrives: 1, 2, 3 … per group, on from where each group was."""
     columns = _stacked([seen, table, also], order.by)
     known, rows = seen.num_rows, table.num_rows
@@ -281,7 +290,9 @@ def _by_number(
         after = pa.table([*(c.take(pa.array(first)) for c in columns), count], schema=seen.schema)
     reason, every = np.zeros(rows, np.int8), np.arange(rows)
     also_group = ids[known + rows :]
-    return Arrivals(seq, values, reason, own, also_group, context, None, running, every, after)
+    return OrderedArrivals(
+        seq, values, reason, own, also_group, context, None, running, every, after
+    )
 
 
 def _stacked(tables: Sequence[pa.Table], names: Sequence[str]) -> list[pa.Array]:

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from auroral.kernels.arrivals import Arrivals, Order, late_port
+from auroral.kernels.arrivals import InputOrder, OrderedArrivals, late_port
 from auroral.kernels.grouping import Ids, group_ids
 from auroral.kernels.kernel import Context, Emitted
 from auroral.kernels.ordering import joined, moments, sortable, sub_bytes
-from auroral.kernels.slack import by_group
 from auroral.kernels.steps import mark_of
 from auroral.kernels.stored import (
     HIDDEN,
@@ -26,6 +25,7 @@ from auroral.kernels.stored import (
     with_sub,
 )
 from auroral.kernels.units import numbers
+from auroral.kernels.windowing.slack import by_group
 
 _PASSES = 32
 """Beyond so many passes over all rows, one heap per group is faster."""
@@ -129,8 +129,8 @@ class BSortKernel:
     def _punctuated(self, new: pa.Table, held: pa.Table, context: Context) -> Emitted:
         new = with_sub(new)
         assert self.on is not None
-        order = Order(self.on, (), None, self.by_mark)
-        arrivals = Arrivals.of(order, new, None, mark_of(context, 0), context, held)
+        order = InputOrder(self.on, (), None, self.by_mark)
+        arrivals = OrderedArrivals.of(order, new, None, mark_of(context, 0), context, held)
         fresh = tuples(new, held.schema).filter(pa.array(arrivals.counts))
         before = arrivals.passing(arrivals.also_group, numbers(held[self.on])[0])
         after = arrivals.passing(arrivals.group, arrivals.values)[arrivals.counts]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from auroral.kernels.arrivals import Arrivals, Order, late_port
+from auroral.kernels.arrivals import InputOrder, OrderedArrivals, late_port
 from auroral.kernels.grouping import Ids, match_groups
 from auroral.kernels.kernel import Context, Emitted
-from auroral.kernels.slack import by_group
 from auroral.kernels.steps import mark_of
 from auroral.kernels.stored import conformed, renewed, stored_schema, with_sub
 from auroral.kernels.units import numbers
+from auroral.kernels.windowing.slack import by_group
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ class DedupKernel:
         )
 
     @property
-    def _order(self) -> Order:
-        return Order(self.on, self.by, self.slack, self.by_mark)
+    def _order(self) -> InputOrder:
+        return InputOrder(self.on, self.by, self.slack, self.by_mark)
 
     def step(
         self, inputs: Sequence[pa.Table], state: Mapping[str, pa.Table], context: Context
     ) -> Emitted:
         new = with_sub(inputs[0])
         old = conformed(state["remembered"], self.tables()["remembered"])
-        arrivals = Arrivals.of(
+        arrivals = OrderedArrivals.of(
             self._order, new, state.get("seen"), mark_of(context, 0), context, old
         )
         values = numbers(old[self.on])[0]
@@ -69,7 +69,7 @@ class DedupKernel:
         )
 
     def _passes(
-        self, new: pa.Table, rows: Ids, old: pa.Table, until: Ids, arrivals: Arrivals
+        self, new: pa.Table, rows: Ids, old: pa.Table, until: Ids, arrivals: OrderedArrivals
     ) -> Ids:
         """Which of the rows pass."""
         remembered = np.flatnonzero(until > 0)

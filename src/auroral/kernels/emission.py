@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from auroral.kernels.accumulator_functions import NO_RESULT
-from auroral.kernels.accumulators import Accumulators
+from auroral.kernels.accumulators.choice import Accumulators
+from auroral.kernels.accumulators.functions import NO_RESULT
 from auroral.kernels.grouping import Ids
 from auroral.kernels.kernel import NEVER, Context
 from auroral.kernels.ordering import joined, sortable, sub_bytes
 from auroral.kernels.units import Mask, shown
-from auroral.kernels.windows import Windows
+from auroral.kernels.windowing.windows import WindowBatch
 from auroral.progress.lowwater import Values
 
 HIDDEN = (("_seq", pa.int64()), ("_ts", pa.int64()), ("_sub", pa.binary()))
 
 
 @dataclass
-class Output:
+class EmissionBuilder:
     """Gathers what a step emits."""
 
     start: pa.DataType
@@ -40,7 +40,11 @@ class Output:
         return pa.schema([*HIDDEN, ("start", self.start), *self.by, *computed, *revises])
 
     def emit(
-        self, windows: Windows, moments: Ids, revises: bool = False, after: pa.Array | None = None
+        self,
+        windows: WindowBatch,
+        moments: Ids,
+        revises: bool = False,
+        after: pa.Array | None = None,
     ) -> None:
         """Emit windows at moments; `after` orders those of one moment, start and group."""
         if not len(windows):

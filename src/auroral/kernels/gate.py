@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from auroral.kernels.arrivals import Arrivals, Order
+from auroral.kernels.arrivals import InputOrder, OrderedArrivals
 from auroral.kernels.kernel import Context, Emitted
 from auroral.kernels.steps import mark_of
 from auroral.kernels.stored import with_sub
@@ -18,7 +18,7 @@ from auroral.kernels.stored import with_sub
 class GateKernel:
     """Lets tuples pass that are below none of several marks; it remembers nothing."""
 
-    orders: tuple[Order, ...]
+    orders: tuple[InputOrder, ...]
     """What it judges by, one for each mark of the context."""
     fields: tuple[str, ...]
     late_fields: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class GateKernel:
         new = with_sub(inputs[0])
         late = np.zeros(new.num_rows, bool)
         for at, order in enumerate(self.orders):
-            late |= Arrivals.of(order, new, None, mark_of(context, at), context).late
+            late |= OrderedArrivals.of(order, new, None, mark_of(context, at), context).late
         hidden = ["_seq", "_ts", "_sub"]
         ports = {"": new.filter(pa.array(~late)).select([*hidden, *self.fields])}
         if self.late_fields:

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from auroral.kernels.arrivals import NUMBER, Arrivals, Order
-from auroral.kernels.join_pairs import band_pairs, pair_fields, paired
-from auroral.kernels.join_rows import joined_rows
-from auroral.kernels.join_sides import (
+from auroral.kernels.arrivals import NUMBER, InputOrder, OrderedArrivals
+from auroral.kernels.joining.pairs import band_pairs, pair_fields, paired
+from auroral.kernels.joining.rows import joined_rows
+from auroral.kernels.joining.sides import (
     SIDES,
-    Band,
+    BandProgress,
+    JoinSide,
     OtherSide,
-    Side,
     key_numbers,
     note_progress,
     note_timeouts,
@@ -28,7 +28,7 @@ from auroral.kernels.kernel import Context, Emitted
 from auroral.kernels.ordering import joined, moments, sub_bytes
 from auroral.kernels.steps import mark_of
 from auroral.kernels.stored import conformed, stored_schema, with_sub
-from auroral.kernels.timeouts import REACHED, meeting, with_reached
+from auroral.kernels.windowing.timeouts import REACHED, meeting, with_reached
 
 Pair = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -66,10 +66,10 @@ class JoinKernel:
                 found[f"{name}_seen"] = self.order(side).seen_schema(self.types[side])
         return found
 
-    def order(self, side: int) -> Order:
+    def order(self, side: int) -> InputOrder:
         on = self.on[side]
         assert on is not None
-        return Order(on, self.by[side], self.slack[side], self.by_mark[side])
+        return InputOrder(on, self.by[side], self.slack[side], self.by_mark[side])
 
     def _on_types(self) -> list[pa.DataType]:
         return [self._kinds(side)[self.order(side).on] for side in (0, 1)]
@@ -129,15 +129,15 @@ class JoinKernel:
         for side, name in enumerate(SIDES):
             order, mark = self.order(side), mark_of(context, side)
             seen = state.get(f"{name}_seen")
-            arrivals.append(Arrivals.of(order, new[side], seen, mark, context))
+            arrivals.append(OrderedArrivals.of(order, new[side], seen, mark, context))
             progress.append(arrivals[side].of_all(order, mark))
         new = [
             arrivals[side].numbered(new[side]) if self.order(side).numbered else new[side]
             for side in (0, 1)
         ]
-        band = Band.of(self._on_types(), (self.before, self.after), progress)
+        band = BandProgress.of(self._on_types(), (self.before, self.after), progress)
         sides = [
-            Side.of(
+            JoinSide.of(
                 side, self.order(side).on, self.keys[side], new[side], old[side], each, band,
                 self.timeout_us,
             )
@@ -157,7 +157,7 @@ class JoinKernel:
             note_progress(emitted, side, new[side], arrivals[side], fields)
         return emitted
 
-    def _pairs(self, sides: Sequence[Side]) -> pa.Table:
+    def _pairs(self, sides: Sequence[JoinSide]) -> pa.Table:
         left, right = sides
         (one, two), count = key_numbers([left.rows, right.rows], self.keys)
         # What is stored of both has met already.

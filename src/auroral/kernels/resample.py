@@ -16,12 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from auroral.kernels.accumulator_functions import NO_RESULT
-from auroral.kernels.accumulators import Accumulators, CallSpec
-from auroral.kernels.arrivals import NUMBER, Arrivals, Order
+from auroral.kernels.accumulators.choice import Accumulators, CallSpec
+from auroral.kernels.accumulators.functions import NO_RESULT
+from auroral.kernels.arrivals import NUMBER, InputOrder, OrderedArrivals
 from auroral.kernels.grouping import Ids, group_ids
-from auroral.kernels.join_pairs import expanded
-from auroral.kernels.join_sides import SIDES, Band, OtherSide, note_progress, note_timeouts
+from auroral.kernels.joining.pairs import expanded
+from auroral.kernels.joining.sides import (
+    SIDES,
+    BandProgress,
+    OtherSide,
+    note_progress,
+    note_timeouts,
+)
 from auroral.kernels.kernel import NEVER, Context, Emitted
 from auroral.kernels.ordering import joined, moments, sortable, sub_bytes
 from auroral.kernels.steps import mark_of
@@ -34,8 +40,8 @@ from auroral.kernels.stored import (
     tuples,
     with_sub,
 )
-from auroral.kernels.timeouts import REACHED, leaving, meeting, with_reached
 from auroral.kernels.units import Mask, numbers
+from auroral.kernels.windowing.timeouts import REACHED, leaving, meeting, with_reached
 from auroral.progress.lowwater import Values
 
 Pair = tuple[tuple[str, ...], tuple[str, ...]]
@@ -107,8 +113,8 @@ class ResampleKernel:
         names += [name for argument in self.paired for name, _ in argument.left]
         return list(dict.fromkeys(names))
 
-    def _order(self, side: int) -> Order:
-        return Order(self.on[side], self.by[side], self.slack[side], self.by_mark[side])
+    def _order(self, side: int) -> InputOrder:
+        return InputOrder(self.on[side], self.by[side], self.slack[side], self.by_mark[side])
 
     def step(
         self, inputs: Sequence[pa.Table], state: Mapping[str, pa.Table], context: Context
@@ -122,21 +128,23 @@ class ResampleKernel:
         for side, name in enumerate(SIDES):
             order, mark = self._order(side), mark_of(context, side)
             seen, also = state.get(f"{name}_seen"), old[1] if side else None
-            arrivals.append(Arrivals.of(order, new[side], seen, mark, context, also))
+            arrivals.append(OrderedArrivals.of(order, new[side], seen, mark, context, also))
             progress.append(arrivals[side].of_all(order, mark))
         new = [
             arrivals[side].numbered(new[side]) if self._order(side).numbered else new[side]
             for side in (0, 1)
         ]
         kinds = [self._kinds(side)[self.on[side]] for side in (0, 1)]
-        band = Band.of(kinds, (self.within, self.within), progress)
+        band = BandProgress.of(kinds, (self.within, self.within), progress)
         timeout_us = self.timeout_us
         left = Lefts.of(self.on[0], new[0], old[0], arrivals[0], band, timeout_us)
         right = Rights.of(self.on[1], new[1], old[1], arrivals[1], band, timeout_us)
         if not set(self.by_mark[1]) <= set(self.by[1]):
             # A group may get tuples of any mark: all of them must have passed.
-            least = Order(self.on[1], self.by[1], self.slack[1])
-            right = right.judged_by(Arrivals.of(least, new[1], None, mark_of(context, 1), context))
+            least = InputOrder(self.on[1], self.by[1], self.slack[1])
+            right = right.judged_by(
+                OrderedArrivals.of(least, new[1], None, mark_of(context, 1), context)
+            )
         emitted = Emitted()
         emitted.ports[""] = self._windows(left, right, emitted)
         emitted.held = left.store(old[0], band, emitted) + right.store(old[1], left, band, emitted)
@@ -213,7 +221,7 @@ class Rights:
     old: int
     on: Values
     group: Ids
-    progress: Arrivals
+    progress: OrderedArrivals
     """In the units of `on`."""
     leaves: Ids
     """When the time of each is over."""
@@ -223,8 +231,8 @@ class Rights:
         on: str,
         new: pa.Table,
         old: pa.Table,
-        arrivals: Arrivals,
-        band: Band,
+        arrivals: OrderedArrivals,
+        band: BandProgress,
         timeout_us: int | None,
     ) -> Rights:
         fresh = tuples(new, old.schema).filter(pa.array(arrivals.counts))
@@ -240,7 +248,7 @@ class Rights:
             _leaving(rows, timeout_us, arrivals.context),
         )
 
-    def judged_by(self, progress: Arrivals) -> Rights:
+    def judged_by(self, progress: OrderedArrivals) -> Rights:
         """The same tuples, all in the one group of another progress."""
         progress = progress.in_units(self.progress.convert) if self.progress.convert else progress
         return replace(self, group=np.zeros_like(self.group), progress=progress)
@@ -248,7 +256,7 @@ class Rights:
     def column(self, name: str) -> Ids:
         return np.array(self.rows[name], np.int64)
 
-    def store(self, old: pa.Table, left: Lefts, band: Band, emitted: Emitted) -> int:
+    def store(self, old: pa.Table, left: Lefts, band: BandProgress, emitted: Emitted) -> int:
         """Store what windows may still need; how many tuples are held then."""
         lasts = self.leaves == NEVER
         needed = (lasts & ~band.dead(1, self.on, self.on, 1)) | left.waits_for(self)
@@ -279,8 +287,8 @@ class Lefts:
         on: str,
         new: pa.Table,
         old: pa.Table,
-        arrivals: Arrivals,
-        band: Band,
+        arrivals: OrderedArrivals,
+        band: BandProgress,
         timeout_us: int | None,
     ) -> Lefts:
         before = band.units.column(0, numbers(old[on])[0])
@@ -346,7 +354,7 @@ class Lefts:
             waited[pair[1][met]] = True
         return waited
 
-    def store(self, old: pa.Table, band: Band, emitted: Emitted) -> int:
+    def store(self, old: pa.Table, band: BandProgress, emitted: Emitted) -> int:
         """Store what is not complete; how many tuples are held then."""
         keep = ~band.dead(0, self.on, self.high, 1) & (self.leaves == NEVER)
         stays = self.alive.copy()

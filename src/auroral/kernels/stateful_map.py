@@ -62,7 +62,7 @@ class StatefulMapKernel:
         latest = _latest(known, old, count)
         if not new.num_rows:
             return Emitted(held=int((latest >= 0).sum()))
-        calls = _Calls(self, new, group, old["state"], latest)
+        calls = _StepCalls(self, new, group, old["state"], latest)
         in_turn(id(calls.make), new.num_rows, calls)
         live = np.zeros(old.num_rows, bool)
         live[latest[latest >= 0]] = True
@@ -110,7 +110,7 @@ class _Run:
     states: dict[int, bytes] = field(default_factory=dict)
 
 
-class _Calls:
+class _StepCalls:
     """The calls of one step."""
 
     def __init__(

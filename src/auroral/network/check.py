@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from auroral.errors import Caution, NetworkError, known
+from auroral.errors import Caution, NetworkError, list_existing
+from auroral.ids import ArcId
 from auroral.network.box import LATE, Box, Resolver, Scope, late_arc
 from auroral.network.endpoints import check_endpoints, unknown_arc
 from auroral.network.types import Schema
@@ -197,11 +198,14 @@ def _input_schema(
     error = unknown_arc(arc, [*existing, *(network.tables if box.takes_tables else ())])
     if arc in network.tables:
         error = NetworkError(
-            "TABLE_AS_ARC", f"{arc} is a table, but {box.kind} reads an arc; {known(existing)}"
+            "TABLE_AS_ARC",
+            f"{arc} is a table, but {box.kind} reads an arc; {list_existing(existing)}",
         )
-    query = arc.partition(".")[0]
+    query = ArcId.parse(arc).producer
     if query in network.queries:
-        problem = f"{arc} is of the query {query}, but {box.kind} reads an arc; {known(existing)}"
+        problem = (
+            f"{arc} is of the query {query}, but {box.kind} reads an arc; {list_existing(existing)}"
+        )
         hint = f"results and late tuples of queries go to outputs: {{from: {arc}}}"
         error = NetworkError("UNKNOWN_ARC", problem, hint=hint)
     keys = ("input",) if hasattr(box, "input") else ("inputs", at)
@@ -232,7 +236,7 @@ def _flow_order(network: Network, boxes: Iterable[str]) -> tuple[str, ...]:
             name, at = stack.pop()
             if state.get(name) == 2:
                 continue
-            sources = [arc.partition(".")[0] for arc in network.boxes[name].sources()]
+            sources = [ArcId.parse(arc).producer for arc in network.boxes[name].sources()]
             upstream = [source for source in sources if source in network.boxes]
             state[name] = 1
             if at < len(upstream):

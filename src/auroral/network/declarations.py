@@ -24,7 +24,7 @@ from pydantic import (
 
 from auroral.errors import NetworkError
 from auroral.network.environment import has_variables
-from auroral.network.positions import Positions
+from auroral.network.positions import DocumentPositions
 from auroral.network.types import Field as SchemaField
 from auroral.network.types import Schema
 from auroral.network.validation import carried, explained
@@ -55,7 +55,7 @@ class Declaration(BaseModel):
         except ValidationError as error:
             if info.context is IN_NETWORK:
                 raise
-            raise explained(error, cls, declared, Positions()) from None
+            raise explained(error, cls, declared, DocumentPositions()) from None
         except NetworkError as error:
             if info.context is IN_NETWORK:
                 raise carried(error) from None
@@ -118,7 +118,7 @@ def _entry(declared: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     try:
         return handler(declared)
     except ValidationError as error:
-        raise explained(error, Progress, declared, Positions()) from None
+        raise explained(error, Progress, declared, DocumentPositions()) from None
 
 
 def _written(progress: Progress | tuple[Progress, ...] | None) -> Any:

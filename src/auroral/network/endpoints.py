@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from auroral.errors import AuroralError, NetworkError, closest, known
+from auroral.errors import AuroralError, NetworkError, closest, list_existing
+from auroral.ids import ArcId
 from auroral.network.declarations import Output
 from auroral.network.environment import sink_of, sources_of
 from auroral.network.types import Schema
@@ -26,7 +27,7 @@ def unknown_arc(arc: str, arcs: Iterable[str]) -> NetworkError:
     """The error for an arc that does not exist; lists those that do."""
     names = list(arcs)
     return NetworkError(
-        "UNKNOWN_ARC", f"there is no arc {arc}; {known(names)}", hint=closest(arc, names)
+        "UNKNOWN_ARC", f"there is no arc {arc}; {list_existing(names)}", hint=closest(arc, names)
     )
 
 
@@ -47,7 +48,7 @@ def late_readers(network: Network, query: str) -> list[str]:
     return [
         name
         for name, output in network.outputs.items()
-        if output.from_.partition(".")[0] == query and "." in output.from_
+        if (arc := ArcId.parse(output.from_)).producer == query and arc.port
     ]
 
 
@@ -56,7 +57,9 @@ def with_late_outputs(network: Network, names: Iterable[str]) -> Network:
     wanted = [
         name
         for name in names
-        if "." in name and name.partition(".")[0] in network.queries and name not in network.outputs
+        if (arc := ArcId.parse(name)).port
+        and arc.producer in network.queries
+        and name not in network.outputs
     ]
     if not wanted:
         return network
@@ -102,7 +105,7 @@ def check_endpoints(
             if member not in network.boxes:
                 raise NetworkError(
                     "UNKNOWN_BOX",
-                    f"there is no box {member}; {known(network.boxes)}",
+                    f"there is no box {member}; {list_existing(network.boxes)}",
                     where=network.place("groups", name),
                     hint=closest(member, network.boxes),
                 )

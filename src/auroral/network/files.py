@@ -15,13 +15,13 @@ from ruamel.yaml.scalarbool import ScalarBoolean
 
 from auroral.errors import NetworkError, UsageError
 from auroral.network.plain import MOST_LEVELS, MOST_PARTS
-from auroral.network.positions import DocumentPath, Positions
+from auroral.network.positions import DocumentPath, DocumentPositions
 from auroral.network.yaml_text import yaml_text
 
 _PLAIN_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
-def read_document(path: Path) -> tuple[dict[str, Any], Positions]:
+def read_document(path: Path) -> tuple[dict[str, Any], DocumentPositions]:
     """Read a network file into plain data and the lines its keys stand on."""
     text = _read_text(path)
     lines: dict[DocumentPath, int] = {}
@@ -39,7 +39,7 @@ def read_document(path: Path) -> tuple[dict[str, Any], Positions]:
             f"expected keys such as network, streams, boxes; found {found}",
             where=str(path),
         )
-    return document, Positions(str(path), lines)
+    return document, DocumentPositions(str(path), lines)
 
 
 def write_document(document: dict[str, Any], path: Path) -> None:

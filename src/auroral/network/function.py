@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 import pyarrow as pa
 from pydantic import BeforeValidator, StrictStr, field_serializer
 
-from auroral.errors import NetworkError, closest, known
+from auroral.errors import NetworkError, closest, list_existing
 from auroral.network.declarations import Declaration
 from auroral.network.types import Schema, Type
 
@@ -159,7 +159,7 @@ def load_named(name: str, directory: Path | None = None) -> Callable[..., Any]:
             public = [n for n in vars(target) if not n.startswith("_")]
             raise NetworkError(
                 "BAD_FUNCTION",
-                f"{module_name} has no {attribute}; {known(public)}",
+                f"{module_name} has no {attribute}; {list_existing(public)}",
                 hint=closest(part, public),
             )
         target = getattr(target, part)

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from auroral.errors import NetworkError, closest, known
+from auroral.errors import NetworkError, closest, list_existing
+from auroral.ids import ArcId
 from auroral.network import validation
 from auroral.network.arc import Arc
 from auroral.network.box import BOXES, Box, Resolver, class_of
@@ -29,7 +30,7 @@ from auroral.network.endpoints import require_reachable, unknown_arc
 from auroral.network.files import read_document, write_document
 from auroral.network.function import Function, unimportable
 from auroral.network.plain import require_plain
-from auroral.network.positions import Positions
+from auroral.network.positions import DocumentPositions
 from auroral.network.queries import Family, Query, Results
 from auroral.network.types import Schema
 from auroral.progress.declaration import Progress
@@ -64,11 +65,11 @@ class Network:
         self,
         name: str,
         *,
-        positions: Positions | None = None,
+        positions: DocumentPositions | None = None,
         directory: Path | None = None,
         imports: bool = False,
     ):
-        self._positions = positions or Positions()
+        self._positions = positions or DocumentPositions()
         self.directory = directory
         """Where the file lies; modules of Python functions are looked up there too."""
         self.imports = imports
@@ -202,7 +203,7 @@ class Network:
 
     def schema_of(self, arc: str) -> Schema:
         """The schema of one arc; checks only what feeds it."""
-        producer = arc.partition(".")[0]
+        producer = ArcId.parse(arc).producer
         if arc in self.tables:
             return self.tables[arc].schema_
         arcs, _ = type_arcs(self, [producer] if producer in self.boxes else [])
@@ -235,11 +236,11 @@ class Network:
     @staticmethod
     def parse(
         document: Mapping[str, Any],
-        positions: Positions | None = None,
+        positions: DocumentPositions | None = None,
         directory: Path | None = None,
     ) -> Network:
         """Build a network from the plain data of a network file. Does not check the wiring."""
-        positions = positions or Positions()
+        positions = positions or DocumentPositions()
         require_plain(document, positions)
         if not isinstance(document, Mapping):
             raise NetworkError("BAD_FILE", f"expected the keys of a network, found {document!r}")
@@ -372,13 +373,13 @@ class Network:
         if kind is None:
             raise NetworkError(
                 "MISSING_KEY",
-                f"expected `box: kind` and its keys, found {declared!r}; {known(BOXES)}",
+                f"expected `box: kind` and its keys, found {declared!r}; {list_existing(BOXES)}",
                 where=self.place("boxes", name),
             )
         if not isinstance(kind, str) or kind not in BOXES:
             raise NetworkError(
                 "UNKNOWN_BOX",
-                f"there is no box {kind}; {known(BOXES)}",
+                f"there is no box {kind}; {list_existing(BOXES)}",
                 where=self.place("boxes", name, "box"),
                 hint=closest(str(kind), BOXES),
             )

@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-from auroral.errors import NetworkError, closest, known
+from auroral.errors import NetworkError, closest, list_existing
 
 _CSV = pyarrow.csv.ConvertOptions(null_values=[""], strings_can_be_null=True)
 """An empty field is NULL, as in streams; nothing else is."""
@@ -125,7 +125,7 @@ def require_keys(table: pa.Table, key: str) -> pa.Table:
     if key not in table.column_names:
         raise NetworkError(
             "UNKNOWN_KEY",
-            f"the values have no column {key}; {known(table.column_names)}",
+            f"the values have no column {key}; {list_existing(table.column_names)}",
             where="key key",
             hint=closest(key, table.column_names),
         )

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from auroral.errors import NetworkError
-from auroral.network.positions import DocumentPath, Positions
+from auroral.network.positions import DocumentPath, DocumentPositions
 
 MOST_LEVELS = 64
 MOST_PARTS = 1_000_000
 
 
-def require_plain(node: Any, positions: Positions, at: DocumentPath = ()) -> None:
+def require_plain(node: Any, positions: DocumentPositions, at: DocumentPath = ()) -> None:
     """Refuse what no network file can say: other types, endless numbers, bottomless nesting."""
     problem = _problem(node)
     if len(at) > MOST_LEVELS:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from auroral.errors import NetworkError
+from auroral.ids import QueryBoxId
 
 DocumentPath = tuple[str | int, ...]
 
@@ -21,7 +22,7 @@ _SINGULAR = {
 
 
 @dataclass(frozen=True)
-class Positions:
+class DocumentPositions:
     """Where in which file each key of a document stands; a network built in Python has none."""
 
     file: str | None = None
@@ -30,11 +31,13 @@ class Positions:
     def describe(self, *path: str | int) -> str:
         """A place in words.
 
-        >>> Positions("net.yaml", {("boxes", "crowd"): 12}).describe("boxes", "crowd", "window")
+        >>> positions = DocumentPositions("net.yaml", {("boxes", "crowd"): 12})
+        >>> positions.describe("boxes", "crowd", "window")
         'net.yaml:12, box crowd, key window'
         """
-        if len(path) > 1 and path[0] == "boxes" and "#" in str(path[1]):
-            path = ("queries", str(path[1]).partition("#")[0])  # a box that a query became
+        if len(path) > 1 and path[0] == "boxes":
+            query = QueryBoxId.query_of(str(path[1]))
+            path = path if query is None else ("queries", query)
         line = next((self.lines[p] for p in _prefixes(path) if p in self.lines), None)
         parts = [f"{self.file}:{line}" if line else self.file] if self.file else []
         named = len(path) > 1 and path[0] in _SINGULAR

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pydantic import Field, PlainSerializer, PlainValidator, StrictStr, WithJsonSchema
 
 from auroral.errors import NetworkError
+from auroral.ids import MemberId
 from auroral.network.declarations import Declaration
 from auroral.network.parameters import from_pandas, from_rows, read_file, require_keys
 from auroral.network.types import Field as Field_
@@ -121,12 +122,12 @@ def declared_member(
     >>> [declared_member({"alerts": alerts}, f"alerts[{key}]") for key in (17, 18)]
     ['alerts', None]
     """
-    family, bracket, key = name.partition("[")
-    found = queries.get(family)
-    if not isinstance(found, Family) or not bracket or not key.endswith("]"):
+    member = MemberId.parse(name)
+    found = queries.get(member.family)
+    if not isinstance(found, Family) or member.key is None:
         return None
     keys = found.table(directory)[found.key].cast(pa.string())
-    return family if pc.index(keys, key.removesuffix("]")).as_py() >= 0 else None
+    return member.family if pc.index(keys, member.key).as_py() >= 0 else None
 
 
 def parameter_types(table: pa.Table) -> Schema:

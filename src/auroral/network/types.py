@@ -9,7 +9,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from auroral.errors import NetworkError, closest, known
+from auroral.errors import NetworkError, closest, list_existing
 
 HIDDEN = ("_seq", "_sub", "_ts")
 RESERVED = frozenset((*HIDDEN, "_at", "_punctuation"))
@@ -181,7 +181,7 @@ class Schema:
         except KeyError:
             raise NetworkError(
                 "UNKNOWN_FIELD",
-                f"there is no field {name}; {known(self.names)}",
+                f"there is no field {name}; {list_existing(self.names)}",
                 hint=closest(name, self.names),
             ) from None
 

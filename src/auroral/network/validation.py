@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from auroral.errors import NetworkError, closest
-from auroral.network.positions import DocumentPath, Positions
+from auroral.network.positions import DocumentPath, DocumentPositions
 
 _EXPECTED = {
     "string_type": "text",
@@ -41,7 +41,7 @@ def explained(
     error: ValidationError,
     cls: type[BaseModel],
     declared: Any,
-    positions: Positions,
+    positions: DocumentPositions,
     path: DocumentPath = (),
 ) -> NetworkError:
     """The finding that says most, as a NetworkError."""

@@ -25,7 +25,7 @@ Change = Callable[[Values], Values]
 
 
 @dataclass(frozen=True)
-class Field:
+class FieldTerm:
     """A field as it is."""
 
     name: str
@@ -40,7 +40,7 @@ class Applied:
 
 
 @dataclass(frozen=True)
-class Least:
+class LeastTerm:
     """The least of several; NULLs are left out, as SQL does."""
 
     parts: tuple[Derived, ...]
@@ -57,7 +57,7 @@ class Greatest:
     all_known: bool = True
 
 
-Derived = Field | Applied | Least | Greatest
+Derived = FieldTerm | Applied | LeastTerm | Greatest
 
 
 def derived(progress: ArcProgress, made: Mapping[str, Derived]) -> ArcProgress:
@@ -72,7 +72,7 @@ def derived(progress: ArcProgress, made: Mapping[str, Derived]) -> ArcProgress:
     """
     copies: dict[str, str] = {}
     for name, how in made.items():
-        if isinstance(how, Field):
+        if isinstance(how, FieldTerm):
             copies.setdefault(how.name, name)
     found: dict[str, Mark] = {}
     for name, how in made.items():
@@ -96,11 +96,11 @@ def derived(progress: ArcProgress, made: Mapping[str, Derived]) -> ArcProgress:
 
 def _mark(how: Derived, progress: ArcProgress) -> Mark | None:
     match how:
-        case Field(name):
+        case FieldTerm(name):
             return progress.get(name)
         case Applied(to, change):
             return _changed(_mark(to, progress), change)
-        case Least(parts):
+        case LeastTerm(parts):
             return _least([_mark(part, progress) for part in parts])
         case Greatest(parts, all_known):
             return _greatest(parts, all_known, progress)
@@ -136,7 +136,7 @@ def _chain(how: Derived) -> tuple[str, tuple[Change, ...]] | None:
     while isinstance(how, Applied):
         changes = (how.change, *changes)
         how = how.to
-    return (how.name, changes) if isinstance(how, Field) else None
+    return (how.name, changes) if isinstance(how, FieldTerm) else None
 
 
 def _through(mark: LowWater, changes: Sequence[Change]) -> LowWater:

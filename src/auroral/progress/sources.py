@@ -25,7 +25,7 @@ from auroral.progress.origins import OriginMarks, OriginRows
 
 
 @dataclass(frozen=True)
-class Arrivals:
+class StreamArrivals:
     """What one train brought on one stream; NULL and NaN values are left out before.
 
     `groups` gives the group of each tuple when progress is by group. Punctuations are
@@ -53,7 +53,7 @@ class SourceProgress:
     origins: OriginMarks = field(default_factory=OriginMarks)
     """The marks of the sources and partitions, if there are several."""
 
-    def advance(self, arrivals: Arrivals) -> SourceProgress:
+    def advance(self, arrivals: StreamArrivals) -> SourceProgress:
         """Fold a train's tuples and punctuations in.
 
         Groups have their own marks whatever origin their tuples come from.
@@ -117,7 +117,7 @@ class SourceProgress:
         order = np.argsort(at, kind="stable")
         return mark.then(at[order], np.concatenate([part[1] for part in steps])[order])
 
-    def _advance_origins(self, arrivals: Arrivals) -> SourceProgress:
+    def _advance_origins(self, arrivals: StreamArrivals) -> SourceProgress:
         """Move the mark of each origin, and the stream's to the least of the active ones.
 
         Once a stream has an origin, a tuple without one moves no mark; a punctuation without one
@@ -150,7 +150,7 @@ class SourceProgress:
             mark = maximum(mark, LowWater.of(whole))
         return replace(self, mark=mark, origins=origins)
 
-    def _advance_groups(self, arrivals: Arrivals) -> GroupedLowWater:
+    def _advance_groups(self, arrivals: StreamArrivals) -> GroupedLowWater:
         assert isinstance(self.mark, GroupedLowWater) or not len(self.mark.moments)
         known = self.mark.groups if isinstance(self.mark, GroupedLowWater) else {}
         tuples: dict[tuple[Any, ...], list[int]] = {}

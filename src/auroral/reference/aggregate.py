@@ -10,18 +10,18 @@ from auroral.boxes.aggregate import Aggregate
 from auroral.boxes.order import TUPLE_NUMBER
 from auroral.boxes.window import in_marks, is_predicate
 from auroral.network.types import Schema
-from auroral.reference.agenda import Agenda
-from auroral.reference.grid import Grid, grid
-from auroral.reference.marks import Group, reaches
-from auroral.reference.operator import Emission, Failed, Now, Operator, Tuple
-from auroral.reference.order import OrderProgress, TupleNumbers
-from auroral.reference.predicate_windows import PredicateWindows
-from auroral.reference.windows import Emitter, Timeouts, Window, outside
+from auroral.reference.operator import Emission, Failed, Now, ReferenceOperator, Tuple
+from auroral.reference.progress.agenda import Agenda
+from auroral.reference.progress.marks import Group, reaches
+from auroral.reference.windowing.grid import ReferenceGrid, grid
+from auroral.reference.windowing.order import OrderProgress, TupleNumbers
+from auroral.reference.windowing.predicate_windows import PredicateWindows
+from auroral.reference.windowing.windows import Emitter, ReferenceWindow, Timeouts, outside
 
 
 def reference_aggregate(
     box: Aggregate, inputs: Sequence[Schema], directory: Path | None = None
-) -> Operator:
+) -> ReferenceOperator:
     """The operator for either kind of window: on a grid, or opened by a predicate."""
     (schema,) = inputs
     advance = box.window.advance
@@ -48,14 +48,14 @@ class ReferenceAggregate:
         assert box.window.size is not None
         self._grid = grid(box.window.size, box.window.advance, emitter.type)
         if isinstance(progress, TupleNumbers):
-            self._grid = Grid(self._grid.size, self._grid.advance, origin=1, first=0)
+            self._grid = ReferenceGrid(self._grid.size, self._grid.advance, origin=1, first=0)
         self._aligned = box.window.align == "first"
-        self._aligned_grids: dict[Group, Grid] = {}
+        self._aligned_grids: dict[Group, ReferenceGrid] = {}
         self._waiting: dict[Group, list[Tuple]] = {}
         self._revising = box.late == "revise"
         self._history = 0 if box.history is None else in_marks(box.history, emitter.type)
-        self._windows: dict[tuple[Group, int], Window] = {}
-        self._closing: Agenda[Window] = Agenda(progress)
+        self._windows: dict[tuple[Group, int], ReferenceWindow] = {}
+        self._closing: Agenda[ReferenceWindow] = Agenda(progress)
         self._forgetting: Agenda[tuple[Group, int]] = Agenda(progress)
         self._timeouts = Timeouts(box.window.timeout)
 
@@ -93,7 +93,9 @@ class ReferenceAggregate:
         grid = self._aligned_grids.get(group, self._grid)
         mine, counts = grid.holding(value), False
         for k in mine:
-            window = self._windows.get((group, k)) or Window(grid.start(k), grid.end(k), group)
+            window = self._windows.get((group, k)) or ReferenceWindow(
+                grid.start(k), grid.end(k), group
+            )
             closed = window.closed or reaches(mark, window.end)
             revises = self._revising and closed and not self._forgets(window, mark)
             if revises or not (closed or late):
@@ -106,7 +108,7 @@ class ReferenceAggregate:
             return []
         return [Emission("late", arrived, "late") if mine or late else outside(arrived)]
 
-    def _keep(self, key: tuple[Group, int], window: Window) -> None:
+    def _keep(self, key: tuple[Group, int], window: ReferenceWindow) -> None:
         """Remember a window from its first tuple on."""
         if key not in self._windows:
             self._windows[key] = window
@@ -115,7 +117,7 @@ class ReferenceAggregate:
             self._timeouts.add(window)
 
     def _close(
-        self, reached: Sequence[Window], forgotten: Sequence[tuple[Group, int]] = ()
+        self, reached: Sequence[ReferenceWindow], forgotten: Sequence[tuple[Group, int]] = ()
     ) -> None:
         """Let windows come out that have not yet; forget some."""
         for window in reached:
@@ -124,7 +126,7 @@ class ReferenceAggregate:
         for key in forgotten:
             del self._windows[key]
 
-    def _forgets(self, window: Window, mark: Any) -> bool:
+    def _forgets(self, window: ReferenceWindow, mark: Any) -> bool:
         return reaches(mark, window.end + self._history)
 
     def _wait(self, arrived: Tuple, group: Group, value: Any) -> list[Emission]:
@@ -137,7 +139,7 @@ class ReferenceAggregate:
     def _align(self, group: Group) -> list[Emission]:
         tuples = self._waiting.pop(group)
         values = [self._progress.value(waited.row) for waited in tuples]
-        aligned = Grid(self._grid.size, self._grid.advance, origin=min(values), first=0)
+        aligned = ReferenceGrid(self._grid.size, self._grid.advance, origin=min(values), first=0)
         self._aligned_grids[group] = aligned
         pairs = zip(tuples, values, strict=True)
         return [e for waited, value in pairs for e in self._count(waited, group, value)]

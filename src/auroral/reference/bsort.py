@@ -10,11 +10,11 @@ from typing import Any
 
 from auroral.boxes.bsort import BSort
 from auroral.network.types import Schema
-from auroral.reference.agenda import Agenda
-from auroral.reference.marks import Group, passes
-from auroral.reference.operator import Emission, Now, Operator, Tuple
-from auroral.reference.order import OrderProgress, TupleNumbers
-from auroral.reference.windows import ascending
+from auroral.reference.operator import Emission, Now, ReferenceOperator, Tuple
+from auroral.reference.progress.agenda import Agenda
+from auroral.reference.progress.marks import Group, passes
+from auroral.reference.windowing.order import OrderProgress, TupleNumbers
+from auroral.reference.windowing.windows import ascending
 
 _Held = tuple[tuple[Any, ...], int, Tuple]
 """A tuple with its place in the order and its arrival number."""
@@ -22,7 +22,7 @@ _Held = tuple[tuple[Any, ...], int, Tuple]
 
 def reference_bsort(
     box: BSort, inputs: Sequence[Schema], directory: Path | None = None
-) -> Operator:
+) -> ReferenceOperator:
     """The operator for either order: by arrival, or by the values of a field."""
     if box.order.numbered:
         return ArrivalBuffer(box, inputs)

@@ -13,14 +13,14 @@ from auroral.network.function import Function
 from auroral.network.types import Type
 from auroral.reference.calling import called
 from auroral.reference.operator import Row
-from auroral.sql.expression import evaluator
-from auroral.sql.function_calls import Calls
+from auroral.sql.expressions.expression import evaluator
+from auroral.sql.expressions.function_calls import FunctionCalls
 
 
 class Evaluators:
     """Makes all calls for a tuple, in their order, and then evaluates expressions."""
 
-    def __init__(self, calls: Calls, scope: Scope):
+    def __init__(self, calls: FunctionCalls, scope: Scope):
         self._calls = [
             (
                 call.column,

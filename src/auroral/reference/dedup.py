@@ -7,10 +7,10 @@ from pathlib import Path
 
 from auroral.boxes.dedup import Dedup
 from auroral.network.types import Schema
-from auroral.reference.agenda import Agenda
-from auroral.reference.marks import Group, group_key, passes
 from auroral.reference.operator import Emission, Now, Tuple
-from auroral.reference.order import OrderProgress
+from auroral.reference.progress.agenda import Agenda
+from auroral.reference.progress.marks import Group, group_key, passes
+from auroral.reference.windowing.order import OrderProgress
 
 
 class ReferenceDedup:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from auroral.boxes.gate import Gate
 from auroral.network.types import Schema
-from auroral.reference.marks import passes
 from auroral.reference.operator import Emission, Now, Tuple
-from auroral.reference.order import OrderProgress
+from auroral.reference.progress.marks import passes
+from auroral.reference.windowing.order import OrderProgress
 
 
 class ReferenceGate:

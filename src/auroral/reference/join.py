@@ -9,22 +9,22 @@ from auroral.boxes.join import Join, equal_fields, joined
 from auroral.boxes.predicate import sided
 from auroral.network.box import Scope
 from auroral.network.types import Schema
-from auroral.reference.band import Band
 from auroral.reference.calls import Evaluators
-from auroral.reference.kept import Kept
 from auroral.reference.operator import (
     Emission,
     Failed,
     FunctionFailedError,
     Now,
-    Operator,
+    ReferenceOperator,
     Row,
     Tuple,
 )
-from auroral.reference.order import progress_of
-from auroral.reference.patience import Patience, timed_out
-from auroral.reference.windows import oldest
-from auroral.sql.expression import evaluator
+from auroral.reference.windowing.band import ReferenceBand
+from auroral.reference.windowing.kept import Kept
+from auroral.reference.windowing.order import progress_of
+from auroral.reference.windowing.patience import Patience, timed_out
+from auroral.reference.windowing.windows import oldest
+from auroral.sql.expressions.expression import evaluator
 
 LEFT, RIGHT = 0, 1
 _PORTS = ("left_late", "right_late")
@@ -36,7 +36,7 @@ def reference_join(
     _directory: Path | None = None,
     tables: Mapping[str, Sequence[Row]] | None = None,
     scope: Scope | None = None,
-) -> Operator:
+) -> ReferenceOperator:
     """The operator for any of the three: with a table, by rows, or in a band."""
     pairing = Pairing(box, inputs, scope or Scope(imports=True))
     for name in box.inputs:
@@ -48,13 +48,13 @@ def reference_join(
     return ReferenceJoin(box, inputs, pairing, patience)
 
 
-def band_of(box: Join, inputs: Sequence[Schema]) -> Band:
+def band_of(box: Join, inputs: Sequence[Schema]) -> ReferenceBand:
     """Which left and right values lie close enough."""
     assert box.left is not None
     before, after = box.range or (box.within, box.within)
     assert before is not None
     assert after is not None
-    return Band.of(before, after, box.left.type_in(inputs[LEFT], tuple_number=True))
+    return ReferenceBand.of(before, after, box.left.type_in(inputs[LEFT], tuple_number=True))
 
 
 class Pairing:

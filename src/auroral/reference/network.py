@@ -22,11 +22,12 @@ from auroral.boxes import (
     Union,
 )
 from auroral.boxes.gate import Gate
-from auroral.continuous.compiler import Compiled
-from auroral.continuous.expansion import expanded
-from auroral.continuous.gates import declared_name, gated, running_names
-from auroral.continuous.sharing import QueryReader
-from auroral.errors import UsageError, closest, known
+from auroral.continuous.boxing.compiler import CompiledQuery
+from auroral.continuous.boxing.expansion import expanded
+from auroral.continuous.boxing.gates import declared_name, gated, running_names
+from auroral.continuous.sharing.sharing import QueryReader
+from auroral.errors import UsageError, closest, list_existing
+from auroral.ids import QueryBoxId
 from auroral.network.box import Box, Scope, not_executable
 from auroral.network.check import what_boxes_see
 from auroral.network.network import Network
@@ -39,15 +40,23 @@ from auroral.reference.filter import ReferenceFilter
 from auroral.reference.gate import ReferenceGate
 from auroral.reference.join import reference_join
 from auroral.reference.map import ReferenceMap
-from auroral.reference.marks import Promises, StreamMarks, group_key
 from auroral.reference.number import ReferenceNumber
-from auroral.reference.operator import Emission, Failed, Now, Operator, Row, Tuple, TupleByTuple
-from auroral.reference.promises import rule
+from auroral.reference.operator import (
+    Emission,
+    Failed,
+    Now,
+    ReferenceOperator,
+    Row,
+    Tuple,
+    TupleByTuple,
+)
+from auroral.reference.progress.marks import Promises, StreamMarks, group_key
+from auroral.reference.progress.promises import rule
 from auroral.reference.query import ReferenceSelectJoin, SelectJoin
 from auroral.reference.resample import ReferenceResample
 from auroral.reference.stateful_map import ReferenceStatefulMap
 from auroral.reference.union import ReferenceUnion
-from auroral.sql.expression import evaluator
+from auroral.sql.expressions.expression import evaluator
 
 
 @dataclass(frozen=True)
@@ -173,7 +182,7 @@ class Reference:
             names = [*self.network.outputs, *self._collected]
             raise UsageError(
                 "UNKNOWN_OUTPUT",
-                f"there is no output or arc {name}; {known(names)}",
+                f"there is no output or arc {name}; {list_existing(names)}",
                 hint=closest(name, names),
             )
         return self._collected[arc]
@@ -247,13 +256,13 @@ class Reference:
             mark.tick(now_us)
         self._flow({})
 
-    def _operator(self, name: str) -> Operator:
+    def _operator(self, name: str) -> ReferenceOperator:
         box, schemas = self.network.boxes[name], self._schemas(name)
         scope = what_boxes_see(self.network, _only_spark)
         if isinstance(box, Join):
             return reference_join(box, schemas, tables=self._tables, scope=scope)
         if isinstance(box, SelectJoin):
-            return ReferenceSelectJoin(box, schemas, self.errors, name.partition("#")[0])
+            return ReferenceSelectJoin(box, schemas, self.errors, QueryBoxId.query_of(name) or name)
         return _operator(self.network.place("boxes", name), box, schemas, scope)
 
     def _schemas(self, box: str) -> list[Schema]:
@@ -266,13 +275,13 @@ class Reference:
         if name not in self._streams:
             raise UsageError(
                 "UNKNOWN_STREAM",
-                f"there is no stream {name}; {known(self._streams)}",
+                f"there is no stream {name}; {list_existing(self._streams)}",
                 hint=closest(name, self._streams),
             )
         return self._streams[name]
 
 
-def _operator(place: str, box: Box, inputs: list[Schema], scope: Scope) -> Operator:
+def _operator(place: str, box: Box, inputs: list[Schema], scope: Scope) -> ReferenceOperator:
     directory = scope.directory
     if isinstance(box, Filter):
         return TupleByTuple(ReferenceFilter(box, inputs, scope))
@@ -297,14 +306,14 @@ def _operator(place: str, box: Box, inputs: list[Schema], scope: Scope) -> Opera
     raise not_executable(place, box)
 
 
-def _whole_query(name: str, query: Query, reader: QueryReader) -> Compiled | None:
+def _whole_query(name: str, query: Query, reader: QueryReader) -> CompiledQuery | None:
     """A query that boxes cannot answer, as one box."""
     found = reader.asked(name, query)
     if found is None:
         return None
     asked, functions = found
     box = SelectJoin(inputs=asked.arcs, asked=asked, callables=dict(functions))
-    return Compiled({f"{name}#1": box}, f"{name}#1", asked.schema)
+    return CompiledQuery({f"{name}#1": box}, f"{name}#1", asked.schema)
 
 
 def _only_spark(text: str, schema: Schema) -> Type:
@@ -321,7 +330,7 @@ def _filled(
         if name not in network.tables:
             raise UsageError(
                 "UNKNOWN_TABLE",
-                f"there is no table {name}; {known(network.tables)}",
+                f"there is no table {name}; {list_existing(network.tables)}",
                 hint=closest(name, network.tables),
             )
     return {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from auroral.reference.marks import Promises
+from auroral.reference.progress.marks import Promises
 
 Row = dict[str, Any]
 
@@ -55,7 +55,7 @@ class Now:
     ended: bool = False
 
 
-class Operator(Protocol):
+class ReferenceOperator(Protocol):
     """One box at work. Each moment pushes its tuples, the first input's first, then settles."""
 
     def push(self, port: int, arrived: Tuple) -> Iterable[Emission | Failed]:

@@ -11,18 +11,18 @@ from typing import Any, ClassVar, Literal
 import pyarrow as pa
 
 from auroral.boxes.order import Order
-from auroral.continuous.analysis import Asked
+from auroral.continuous.analysis import QueryTree
 from auroral.continuous.functions import PythonFunction
 from auroral.network.box import ManyInputs, Scope
 from auroral.network.types import Field, Schema, Type
 from auroral.reference.calling import called
-from auroral.reference.marks import passes
 from auroral.reference.operator import Emission, FunctionFailedError, Now, Row, Tuple
-from auroral.reference.order import OrderProgress
-from auroral.reference.windows import oldest
-from auroral.sql.compiler import compile_node
-from auroral.sql.query_names import substituted
-from auroral.sql.syntax import Call, Name, Node
+from auroral.reference.progress.marks import passes
+from auroral.reference.windowing.order import OrderProgress
+from auroral.reference.windowing.windows import oldest
+from auroral.sql.expressions.compiler import compile_node
+from auroral.sql.expressions.syntax import Call, Name, Node
+from auroral.sql.queries.names import substituted
 
 Functions = Mapping[str, PythonFunction]
 """By lower-case name."""
@@ -34,7 +34,7 @@ class SelectJoin(ManyInputs):
     kind: ClassVar[str] = "query"
 
     box: Literal["query"] = "query"
-    asked: Asked
+    asked: QueryTree
     callables: dict[str, PythonFunction]
 
     def ports(self, _inputs: Sequence[Schema], _scope: Scope) -> dict[str, Schema]:

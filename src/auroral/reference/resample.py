@@ -10,10 +10,6 @@ from typing import Any
 from auroral.boxes.resample import Resample
 from auroral.boxes.sides import left_field, without_right
 from auroral.network.types import Schema
-from auroral.reference.agenda import Agenda
-from auroral.reference.band import Band
-from auroral.reference.kept import Kept
-from auroral.reference.marks import Group, passes
 from auroral.reference.operator import (
     Emission,
     Failed,
@@ -22,9 +18,13 @@ from auroral.reference.operator import (
     Now,
     Tuple,
 )
-from auroral.reference.order import progress_of
-from auroral.reference.patience import Patience, timed_out
-from auroral.reference.windows import ascending, computation, oldest, shown
+from auroral.reference.progress.agenda import Agenda
+from auroral.reference.progress.marks import Group, passes
+from auroral.reference.windowing.band import ReferenceBand
+from auroral.reference.windowing.kept import Kept
+from auroral.reference.windowing.order import progress_of
+from auroral.reference.windowing.patience import Patience, timed_out
+from auroral.reference.windowing.windows import ascending, computation, oldest, shown
 
 LEFT, RIGHT = 0, 1
 _PORTS = ("left_late", "right_late")
@@ -169,6 +169,8 @@ class ReferenceResample:
         )
 
 
-def band_of(box: Resample, inputs: Sequence[Schema]) -> Band:
+def band_of(box: Resample, inputs: Sequence[Schema]) -> ReferenceBand:
     """Which right values are near a left one."""
-    return Band.of(box.within, box.within, box.left.type_in(inputs[LEFT], tuple_number=True))
+    return ReferenceBand.of(
+        box.within, box.within, box.left.type_in(inputs[LEFT], tuple_number=True)
+    )

@@ -12,8 +12,8 @@ from auroral.boxes.stateful_map import StatefulMap
 from auroral.network.box import Scope
 from auroral.network.function import fitted_value, require_row
 from auroral.network.types import Schema
-from auroral.reference.marks import Group, group_key
 from auroral.reference.operator import RAISED, Emission, Failed, Now, Row, Tuple
+from auroral.reference.progress.marks import Group, group_key
 
 
 class ReferenceStatefulMap:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from auroral.boxes import Filter, Map
+from auroral.ids import ArcId
 from auroral.network.check import CheckedNetwork
-from auroral.sql.function_calls import called_of
+from auroral.sql.expressions.function_calls import called_of
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Superbox:
         boxes = tuple(box for box in self.boxes if box in some)
         if self.stateful is not None and self.stateful not in boxes:
             return replace(self, boxes=(), terminals=(), stateful=None)
-        terminals = tuple(arc for arc in self.terminals if arc.partition(".")[0] in some)
+        terminals = tuple(arc for arc in self.terminals if ArcId.parse(arc).producer in some)
         return replace(self, boxes=boxes, terminals=terminals)
 
 

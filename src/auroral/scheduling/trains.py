@@ -8,7 +8,7 @@ from typing import Protocol
 DEFAULT_TRAIN = 1_000_000
 
 
-class Run(Protocol):
+class SegmentRun(Protocol):
     """What is known of a segment."""
 
     @property
@@ -18,10 +18,10 @@ class Run(Protocol):
     @property
     def last(self) -> int: ...
     @property
-    def sealed(self) -> int: ...
+    def complete_before(self) -> int: ...
 
 
-def train_end(waiting: Sequence[Run], head: int, complete: int, limit: int) -> int:
+def train_end(waiting: Sequence[SegmentRun], head: int, complete: int, limit: int) -> int:
     """The moment before which a train ends: at most `limit` tuples from `head` on.
 
     Ends where segments end if it can, so that files need not be cut; every moment brings one
@@ -30,7 +30,7 @@ def train_end(waiting: Sequence[Run], head: int, complete: int, limit: int) -> i
     held: dict[int, int] = {complete: 0}
     for run in waiting:
         if run.last >= head:
-            held[run.sealed] = held.get(run.sealed, 0) + run.rows
+            held[run.complete_before] = held.get(run.complete_before, 0) + run.rows
     end = head
     rows = 0
     for border in sorted(held):

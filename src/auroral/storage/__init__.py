@@ -1,6 +1,7 @@
 """Segment logs, cursors, retention, compaction and the manifest."""
 
-from auroral.storage.change import HELD, Change, Fresh
+from auroral.ids import HELD
+from auroral.storage.change import Change, UnwrittenSegment
 from auroral.storage.journal import Journal
 from auroral.storage.manifest import Manifest, QueryRow
 from auroral.storage.segment import Segment
@@ -10,10 +11,10 @@ __all__ = [
     "DURABILITIES",
     "HELD",
     "Change",
-    "Fresh",
     "Journal",
     "Manifest",
     "QueryRow",
     "Segment",
     "Store",
+    "UnwrittenSegment",
 ]

@@ -12,7 +12,7 @@ from auroral.storage.segment import Segment, bounds_of, checksum
 from auroral.storage.store import Store
 
 
-def adopt(store: Store, log: str, path: Path, sealed: int) -> list[Segment]:
+def adopt(store: Store, log: str, path: Path, complete_before: int) -> list[Segment]:
     """Take over the files that Spark wrote into a directory, one segment each."""
     segments = []
     progressing = store.progressing.get(log, ())
@@ -30,7 +30,7 @@ def adopt(store: Store, log: str, path: Path, sealed: int) -> list[Segment]:
         store.needs_sync(target, content=True)
         rows, bounds = metadata.num_rows, bounds_of(seen, progressing)
         segments.append(
-            Segment(0, log, target.name, rows, size, crc, first, last, sealed, (), bounds)
+            Segment(0, log, target.name, rows, size, crc, first, last, complete_before, (), bounds)
         )
     shutil.rmtree(path, ignore_errors=True)
     return sorted(segments, key=lambda s: s.first)

@@ -13,24 +13,20 @@ from auroral.storage.segment import Segment
 
 
 @dataclass(frozen=True)
-class Fresh:
+class UnwrittenSegment:
     """New tuples of a log, not yet written: hidden columns first, in order of arrival."""
 
     log: str
     table: pa.Table
-    sealed: int
+    complete_before: int
     punctuations: tuple[tuple[int, Any, tuple[Any, ...]], ...] = ()
-
-
-HELD = "results"
-"""A consumer that decides alone what its log keeps; the others only know how far they have come."""
 
 
 @dataclass
 class Change:
     """What one transaction makes true."""
 
-    fresh: Sequence[Fresh] = ()
+    fresh: Sequence[UnwrittenSegment] = ()
     written: Sequence[Segment] = ()
     retired: Sequence[Segment] = ()
     """Segments of state that others take the place of."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from auroral.storage.change import HELD
+from auroral.ids import HELD, MemberId
 
 Place = tuple[str, str]
 """A log and one of its consumers."""
@@ -64,9 +64,9 @@ class Cursors:
         held = self._by_log.setdefault(log, {})
         if consumer not in held:
             self._logs.setdefault(consumer, set()).add(log)
-            family, bracket, _ = consumer.partition("[")
-            if bracket:
-                self._members.setdefault(family, set()).add(consumer)
+            member = MemberId.parse(consumer)
+            if member.key is not None:
+                self._members.setdefault(member.family, set()).add(consumer)
         held[consumer] = head, tail
 
     def drop(self, place: Place) -> None:
@@ -78,7 +78,7 @@ class Cursors:
             del self._by_log[log]
         _take(self._logs, consumer, log)
         if consumer not in self._logs:
-            _take(self._members, consumer.partition("[")[0], consumer)
+            _take(self._members, MemberId.parse(consumer).family, consumer)
 
 
 def _take(held: dict[str, set[str]], key: str, value: str) -> None:

@@ -41,7 +41,7 @@ _MASK = 0xA5
 
 
 @dataclass(frozen=True)
-class _Head:
+class _EntryHead:
     """The beginning of an entry."""
 
     name: int
@@ -69,14 +69,14 @@ class _Head:
         return fields + _CHECKSUM.pack(zlib.crc32(fields))
 
 
-def _head_at(data: bytes, place: int) -> _Head | None:
+def _head_at(data: bytes, place: int) -> _EntryHead | None:
     """The head of an entry, if there is a whole one that says it belongs there."""
     fields = data[place : place + _FIELDS.size]
     checksum = data[place + _FIELDS.size : place + _HEAD]
     if len(checksum) < _CHECKSUM.size or _CHECKSUM.unpack(checksum)[0] != zlib.crc32(fields):
         return None
     magic, *found = _FIELDS.unpack(fields)
-    head = _Head(*found)
+    head = _EntryHead(*found)
     return head if magic == _MAGIC and head.place == place else None
 
 
@@ -106,7 +106,9 @@ class Journal:
                 self._file = OpenFile(self.path, anew=False, private=True)
             place = self._file.size
             synced = self._synced_bytes if self._power else place
-            head = _Head(len(name), len(body) - len(name), first, place, synced, zlib.crc32(body))
+            head = _EntryHead(
+                len(name), len(body) - len(name), first, place, synced, zlib.crc32(body)
+            )
             try:
                 self._file.write(head.packed() + body)
             except OSError:
@@ -167,7 +169,7 @@ class Journal:
         self._synced_bytes = at
 
     def _entry(
-        self, head: _Head, body: bytes, schemas: Mapping[str, pa.Schema], number: int
+        self, head: _EntryHead, body: bytes, schemas: Mapping[str, pa.Schema], number: int
     ) -> tuple[str, int, pa.RecordBatch]:
         body = _masked(body)
         name = body[: head.name].decode(errors="replace")
@@ -180,7 +182,7 @@ class Journal:
             raise self._damaged(number, head.place, f"it cannot be read: {reason}") from None
         return name, head.first, batch
 
-    def _require_torn(self, data: bytes, at: int, head: _Head | None, number: int) -> None:
+    def _require_torn(self, data: bytes, at: int, head: _EntryHead | None, number: int) -> None:
         """Refuse an entry that is not whole, unless a crash explains it."""
         if _synced_behind(data, at) > at:
             raise self._damaged(number, at, "its checksum does not match, later entries are whole")

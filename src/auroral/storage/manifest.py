@@ -245,7 +245,7 @@ class Manifest:
                 segment.crc,
                 segment.first,
                 segment.last,
-                segment.sealed,
+                segment.complete_before,
                 json.dumps(segment.punctuations),
                 json.dumps(segment.bounds),
             ),

@@ -37,7 +37,7 @@ class Segment:
     crc: int
     first: int
     last: int
-    sealed: int
+    complete_before: int
     punctuations: tuple[tuple[int, Any, tuple[Any, ...]], ...] = ()
     bounds: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 

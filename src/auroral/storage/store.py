@@ -28,8 +28,9 @@ from auroral.disk import (
     unlink,
 )
 from auroral.errors import StateError
+from auroral.ids import HELD
 from auroral.storage.cache import TableCache
-from auroral.storage.change import HELD, Change, Fresh
+from auroral.storage.change import Change, UnwrittenSegment
 from auroral.storage.compaction import merged, runs_to_merge
 from auroral.storage.contents import has_state, mark_state, sweep
 from auroral.storage.cursors import Cursors
@@ -180,10 +181,10 @@ class Store:
     def has_cursor(self, log: str, consumer: str) -> bool:
         return (log, consumer) in self._cursors
 
-    def least_head(self, prefix: str) -> int | None:
-        """The first moment that some consumer whose name begins so has not processed, if any."""
+    def least_head(self, wanted: Callable[[str], bool]) -> int | None:
+        """The first moment that one of the wanted consumers has not processed, if there are any."""
         with self.lock:
-            places = [place for place in self._cursors if place[1].startswith(prefix)]
+            places = [place for place in self._cursors if wanted(place[1])]
         return min((self.head(*place) for place in places), default=None)
 
     def table(self, segment: Segment, columns: list[str] | None = None) -> pa.Table:
@@ -232,23 +233,25 @@ class Store:
         """A name for a new segment file."""
         return self.segments_directory / f"{self.new_number()}-{first}-{last}.parquet"
 
-    def write(self, fresh: Sequence[Fresh]) -> list[Segment]:
+    def write(self, fresh: Sequence[UnwrittenSegment]) -> list[Segment]:
         """Write new tuples to files, several at once; nothing is registered yet."""
         pieces = [piece for batch in fresh for piece in self._pieces(batch)]
         if len(pieces) < 2:
             return [self._write_piece(piece) for piece in pieces]
         return list(self._writers.map(self._write_piece, pieces))
 
-    def _pieces(self, batch: Fresh) -> Iterator[Fresh]:
+    def _pieces(self, batch: UnwrittenSegment) -> Iterator[UnwrittenSegment]:
         rows = batch.table.num_rows
         parts = 1 if rows < SPLIT_ROWS else self._cores
         parts = max(parts, -(-2 * batch.table.nbytes // MAX_FILE_BYTES))
         size = max(-(-rows // parts), 1)
         for start in range(0, max(rows, 1), size):
             piece = batch.table.slice(start, size)
-            yield Fresh(batch.log, piece, batch.sealed, batch.punctuations if start == 0 else ())
+            yield UnwrittenSegment(
+                batch.log, piece, batch.complete_before, batch.punctuations if start == 0 else ()
+            )
 
-    def _write_piece(self, piece: Fresh) -> Segment:
+    def _write_piece(self, piece: UnwrittenSegment) -> Segment:
         at = [moment for moment, _, _ in piece.punctuations]
         rows = piece.table.num_rows
         if rows:
@@ -257,7 +260,9 @@ class Store:
         first, last = min(at), max(at)
         if not rows:
             punctuations = piece.punctuations
-            return Segment(0, piece.log, None, 0, 0, 0, first, last, piece.sealed, punctuations)
+            return Segment(
+                0, piece.log, None, 0, 0, 0, first, last, piece.complete_before, punctuations
+            )
         path = self.new_path(first, last)
         size, crc = write_file(path, encode(piece.table), sync=self.power)
         self.needs_sync(path, content=False)
@@ -271,7 +276,7 @@ class Store:
             crc,
             first,
             last,
-            piece.sealed,
+            piece.complete_before,
             piece.punctuations,
             bounds_of(piece.table, self.progressing.get(piece.log, ())),
         )
@@ -429,7 +434,9 @@ class Store:
                     raise
                 continue
             punctuations = tuple(p for segment in run for p in segment.punctuations)
-            piece = Fresh(log_name, merged(tables), max(s.sealed for s in run), punctuations)
+            piece = UnwrittenSegment(
+                log_name, merged(tables), max(s.complete_before for s in run), punctuations
+            )
             segment = self._write_piece(piece)
             with self.lock:
                 current = self._logs.get(log_name, [])

@@ -17,7 +17,7 @@ from auroral.eddy.filters.arms import Arm
 from auroral.eddy.filters.keys import Mask
 from auroral.eddy.filters.portion import Portion
 from auroral.eddy.filters.selections import Disjunction
-from auroral.eddy.filters.tally import At, Errors, Tally, add_errors
+from auroral.eddy.filters.tally import At, Errors, VisitTally, add_errors
 from auroral.eddy.filters.verification import Verifier
 
 
@@ -34,7 +34,7 @@ class Access:
     def run(
         self,
         portion: Portion,
-        tally: Tally,
+        tally: VisitTally,
         removed: Ids | None,
         own: Mask | None,
         errors: Errors,
@@ -75,7 +75,7 @@ class Access:
         self,
         clauses: list[Disjunction],
         portion: Portion,
-        tally: Tally,
+        tally: VisitTally,
         pairs: tuple[At, At],
         failures: _Failures,
     ) -> tuple[At, At]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auroral.continuous.template import Attribute, Op
+from auroral.continuous.sharing.template import Attribute, Op
 from auroral.eddy.filters.domains import Domain
 from auroral.eddy.filters.keys import Keys, Scale
 from auroral.eddy.filters.portion import Portion

@@ -28,7 +28,7 @@ _UPPER = ("<", "<=")
 
 
 @dataclass(frozen=True)
-class Plan:
+class FilingPlan:
     """A way to file queries, and the fraction of tuples for which each is looked at."""
 
     fractions: Fractions
@@ -43,7 +43,7 @@ class Plan:
 
 def plan(
     selection: Selection, clauses: Sequence[Disjunction], statistics: Statistics
-) -> tuple[Plan | None, NDArray[np.bool_]]:
+) -> tuple[FilingPlan | None, NDArray[np.bool_]]:
     """The best way to file a selection, and for which of its queries it pays."""
     nobody = np.zeros(len(selection.ids), bool)
     if not may_pay(len(selection.ids)):
@@ -53,30 +53,32 @@ def plan(
     bounds = [c for c in usable if len(c.tests) == 1 and c.tests[0].atom.op in (*_LOWER, *_UPPER)]
     bounds = [c for c in bounds if _is_number(c.tests[0])]
     fused = min(bounds, key=lambda c: float(weigh(c.tests[0]).mean()), default=None)
-    plans: list[Plan] = []
+    plans: list[FilingPlan] = []
     for clause in usable:
         if all(test.atom.op in ("=", "in") for test in clause.tests):
             fractions = np.minimum(sum((weigh(t) for t in clause.tests), np.zeros(1)), 1.0)
             if fused is not None:
                 fractions = fractions * weigh(fused.tests[0])
             count = max(weigh.variety(test) for test in clause.tests)
-            plans.append(Plan(fractions, clause, (), fused, count))
+            plans.append(FilingPlan(fractions, clause, (), fused, count))
     for lower in bounds:
         for upper in bounds:
             low, high = lower.tests[0], upper.tests[0]
             if low.atom.op in _LOWER and high.atom.op in _UPPER and low.domain == high.domain:
                 plans.append(
-                    Plan(weigh.between(low, high), None, (low, high), lower, len(selection.ids))
+                    FilingPlan(
+                        weigh.between(low, high), None, (low, high), lower, len(selection.ids)
+                    )
                 )
     if fused is not None:
-        plans.append(Plan(weigh(fused.tests[0]), None, (), fused, len(selection.ids)))
+        plans.append(FilingPlan(weigh(fused.tests[0]), None, (), fused, len(selection.ids)))
     if not plans:
         return None, nobody
     best = min(plans, key=lambda p: float(p.fractions.mean()))
     return best, pays(best.fractions, best.constants)
 
 
-def filed(selection: Selection, clauses: Sequence[Disjunction], how: Plan) -> Access:
+def filed(selection: Selection, clauses: Sequence[Disjunction], how: FilingPlan) -> Access:
     """File the queries of a selection."""
     constants = Prepared(selection)
     decided: list[Disjunction] = []

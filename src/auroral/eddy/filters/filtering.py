@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auroral.eddy import positional
-from auroral.eddy.bitmap import Asked
-from auroral.eddy.filters.grouped import Block, Filter
+from auroral.eddy.bitmap import BitmapSelection
+from auroral.eddy.filters.grouped import AttributeFilter, QueryBlock
 from auroral.eddy.filters.keys import Mask
 from auroral.eddy.filters.portion import Portion
 from auroral.eddy.filters.residue import settle
 from auroral.eddy.filters.stops import Stop, Wanting, stops
-from auroral.eddy.filters.tally import At, Errors, Tally, add_errors
+from auroral.eddy.filters.tally import At, Errors, VisitTally, add_errors
 
 Words = NDArray[np.uint64]
 
@@ -32,9 +32,9 @@ class Passage:
 
     def __init__(
         self,
-        block: Block,
+        block: QueryBlock,
         portion: Portion,
-        tally: Tally,
+        tally: VisitTally,
         live: Words,
         out: Words,
         own: Mask | None = None,
@@ -117,7 +117,7 @@ class Passage:
         for each in stop.filters:
             self._apply(each, at)
 
-    def _apply(self, filter: Filter, at: At | None) -> None:
+    def _apply(self, filter: AttributeFilter, at: At | None) -> None:
         codes, failed = self.portion.codes(filter.attribute, filter.domain, self._tuples(at))
         rows = filter.rows_of(codes)
         faulty = None if failed is None else np.flatnonzero(failed)
@@ -152,7 +152,7 @@ class Passage:
         else:
             self.state[at] &= true
 
-    def _fail(self, filter: Filter, at: At) -> None:
+    def _fail(self, filter: AttributeFilter, at: At) -> None:
         """Predicates could not be evaluated in those rows."""
         self._begin()
         asking = np.bitwise_or.reduce([filter.mask, *(own for _, own in filter.planes.values())])
@@ -196,7 +196,7 @@ class Passage:
             if not len(left):
                 break
             open_ = state[left] & ~self._plane(plane)[at][left]
-            found[left] = Asked.of(looked).any_bit(open_)
+            found[left] = BitmapSelection.of(looked).any_bit(open_)
         return found
 
     def _after(self, stop: Stop) -> None:

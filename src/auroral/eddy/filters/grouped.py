@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from auroral.continuous.template import Attribute
+from auroral.continuous.sharing.template import Attribute
 from auroral.eddy.bitmap import Ids, distinct, mask_of
 from auroral.eddy.filters.domains import Domain
 from auroral.eddy.filters.keys import Rows
-from auroral.eddy.filters.regions import Accepted, Collected, parts_of, queries_of
+from auroral.eddy.filters.regions import Accepted, AttributePredicates, parts_of, queries_of
 from auroral.eddy.filters.selections import Disjunction, Selection
 from auroral.eddy.filters.verification import Verifier
 
@@ -32,7 +32,7 @@ _DIRECT = 1 << 16
 
 
 @dataclass(frozen=True)
-class Filter:
+class AttributeFilter:
     """What a block of queries asks of an attribute on one scale."""
 
     attribute: Attribute
@@ -59,12 +59,12 @@ class Filter:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class QueryBlock:
     """Queries of one kind whose lineage is kept as bits."""
 
     kind: str
     ids: Ids
-    filters: Mapping[str, tuple[Filter, ...]]
+    filters: Mapping[str, tuple[AttributeFilter, ...]]
     """By attribute's text."""
     absent: tuple[Words, ...]
     """For each plane the queries that have no such disjunction."""
@@ -89,11 +89,11 @@ class _Dense:
 
 def blocks(
     selections: Sequence[tuple[Selection, tuple[Disjunction, ...]]],
-) -> tuple[Block, ...]:
+) -> tuple[QueryBlock, ...]:
     """Lay out queries in blocks."""
     dense = [_sorted_out(selection, clauses) for selection, clauses in selections]
     dense = _neighbours(dense)
-    collected: dict[tuple[str, str], Collected] = {}
+    collected: dict[tuple[str, str], AttributePredicates] = {}
     start = 0
     for one in dense:
         queries = np.arange(start, start + len(one.selection.ids), dtype=np.int64)
@@ -139,7 +139,7 @@ def _texts(one: _Dense) -> set[str]:
 
 
 def _collect(
-    collected: dict[tuple[str, str], Collected],
+    collected: dict[tuple[str, str], AttributePredicates],
     clause: Disjunction,
     selection: Selection,
     queries: NDArray[np.int64],
@@ -147,7 +147,9 @@ def _collect(
 ) -> None:
     for test in clause.tests:
         assert test.scale is not None
-        each = collected.setdefault(test.domain, Collected(test.atom.attribute, test.scale))
+        each = collected.setdefault(
+            test.domain, AttributePredicates(test.atom.attribute, test.scale)
+        )
         slot = test.atom.slot
         constants = None if slot is None else selection.constant(slot)
         each.add(queries, part, test.atom.op, constants)
@@ -175,7 +177,7 @@ def _block(
     finished: list[tuple[Attribute, Domain, Accepted]],
     low: int,
     high: int,
-) -> Block:
+) -> QueryBlock:
     kind = ""
     ids: list[Ids] = []
     residues: list[tuple[int, int, Verifier]] = []
@@ -190,7 +192,7 @@ def _block(
         if one.paired:
             part = one.selection.take(np.arange(begin - start, stop - start))
             residues.append((begin - low, stop - low, Verifier(one.paired, part)))
-    filters: dict[str, list[Filter]] = {}
+    filters: dict[str, list[AttributeFilter]] = {}
     for attribute, domain, accepted in finished:
         made = _filter(attribute, domain, accepted, low, high)
         if made is not None:
@@ -198,12 +200,12 @@ def _block(
     width = -(-(high - low) // 64)
     absent = tuple(mask_of(planes <= plane, width) for plane in range(int(planes.max())))
     frozen = {text: tuple(made) for text, made in filters.items()}
-    return Block(kind, np.concatenate(ids), frozen, absent, tuple(residues))
+    return QueryBlock(kind, np.concatenate(ids), frozen, absent, tuple(residues))
 
 
 def _filter(
     attribute: Attribute, domain: Domain, accepted: Accepted, low: int, high: int
-) -> Filter | None:
+) -> AttributeFilter | None:
     """The tables of queries `low` to `high` for one attribute."""
     owners = queries_of(accepted.columns)
     first, last = np.searchsorted(owners, [low, high])
@@ -231,11 +233,11 @@ def _filter(
             bits = np.zeros((len(starts), size), bool)
             bits[:, queries[chosen]] = true[:, chosen]
             planes[plane] = _packed(bits), _packed(_at(queries[chosen], size))[0]
-    made = Filter(attribute, domain, starts, None, table, mask, planes)
+    made = AttributeFilter(attribute, domain, starts, None, table, mask, planes)
     return _by_code(made) if domain.mapped else made
 
 
-def _by_code(filter: Filter) -> Filter:
+def _by_code(filter: AttributeFilter) -> AttributeFilter:
     """The same, with the row of each code at hand, or the tables' rows themselves."""
     assert filter.starts is not None
     regions = filter.domain.decoded(np.arange(filter.domain.codes))

@@ -12,25 +12,25 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from auroral.continuous.template import Attribute
+from auroral.continuous.sharing.template import Attribute
 from auroral.eddy import positional
-from auroral.eddy.bitmap import Block, Ids, Pairs, distinct, mask_of
+from auroral.eddy.bitmap import BitmapBlock, Ids, Pairs, distinct, mask_of
 from auroral.eddy.filters import grouped
 from auroral.eddy.filters.access import Access
 from auroral.eddy.filters.filing import filed, plan
 from auroral.eddy.filters.filtering import Passage, Words
 from auroral.eddy.filters.keys import Mask
-from auroral.eddy.filters.portion import Portion, Reader
+from auroral.eddy.filters.portion import BatchReader, Portion
 from auroral.eddy.filters.selections import Disjunction, Selection, Statistics, disjunctions, merged
-from auroral.eddy.filters.tally import Counts, Errors, Tally, add_visits
+from auroral.eddy.filters.tally import Counts, Errors, VisitTally, add_visits
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.routes.routing import CHUNK, Operator, Visit
-from auroral.eddy.vectors.evaluation import Columns
+from auroral.eddy.routes.routing import CHUNK, RoutedOperator, Visit
+from auroral.eddy.vectors.evaluation import TupleColumns
 
 __all__ = [
     "CHUNK",
+    "CompiledQueries",
     "Matched",
-    "Part",
     "Selection",
     "Statistics",
     "build",
@@ -43,11 +43,11 @@ _SAMPLE = 500
 
 
 @dataclass(frozen=True)
-class Part:
+class CompiledQueries:
     """Compiled queries; read-only."""
 
     kinds: tuple[str, ...]
-    blocks: tuple[grouped.Block, ...]
+    blocks: tuple[grouped.QueryBlock, ...]
     accesses: tuple[Access, ...]
     attributes: Mapping[str, Attribute]
     """By text those that tuples are sent to."""
@@ -68,7 +68,7 @@ class Matched:
     errors: Errors
 
 
-def build(selections: Sequence[Selection], statistics: Statistics) -> Part:
+def build(selections: Sequence[Selection], statistics: Statistics) -> CompiledQueries:
     """Compile queries."""
     dense: list[tuple[Selection, tuple[Disjunction, ...]]] = []
     accesses: list[Access] = []
@@ -88,10 +88,10 @@ def build(selections: Sequence[Selection], statistics: Statistics) -> Part:
         if len(selection.ids):
             dense.append((selection, clauses))
     kinds = tuple(sorted({selection.kind for selection in selections}))
-    return Part(kinds, grouped.blocks(dense), tuple(accesses), attributes, predicates)
+    return CompiledQueries(kinds, grouped.blocks(dense), tuple(accesses), attributes, predicates)
 
 
-def operators(parts: Sequence[Part]) -> tuple[Operator, ...]:
+def operators(parts: Sequence[CompiledQueries]) -> tuple[RoutedOperator, ...]:
     """What tuples are sent to; those that cost little come first."""
     predicates: dict[str, int] = {}
     costly: dict[str, bool] = {}
@@ -99,14 +99,14 @@ def operators(parts: Sequence[Part]) -> tuple[Operator, ...]:
         for text, count in part.predicates.items():
             predicates[text] = predicates.get(text, 0) + count
             costly[text] = part.attributes[text].costly
-    found = [Operator(text, count, costly[text]) for text, count in predicates.items()]
+    found = [RoutedOperator(text, count, costly[text]) for text, count in predicates.items()]
     return tuple(sorted(found, key=lambda o: (o.costly, o.name)))
 
 
 def match(
-    parts: Sequence[Part],
+    parts: Sequence[CompiledQueries],
     removed: Mapping[str, Ids],
-    tuples: Columns,
+    tuples: TupleColumns,
     orders: Sequence[Sequence[str]] = (),
     *,
     own: Mapping[str, Mask] | None = None,
@@ -117,8 +117,8 @@ def match(
     Orders repeat if there are fewer than chunks, and what they do not name comes last. `own` are
     by kind the tuples that are looked at, if not all; of `counted` kinds there is no lineage.
     """
-    work = _Work(parts, removed, tuples.rows, own or {}, counted)
-    reader = Reader(tuples)
+    work = _LineageWork(parts, removed, tuples.rows, own or {}, counted)
+    reader = BatchReader(tuples)
     names = [operator.name for operator in operators(parts)]
     for number, start in enumerate(range(0, tuples.rows, CHUNK)):
         order = list(orders[number % len(orders)]) if orders else []
@@ -136,7 +136,7 @@ def match(
 class _Bits:
     """The lineage of a block of queries as chunks come; or only counts of it."""
 
-    def __init__(self, block: grouped.Block, removed: Ids | None, rows: int, counted: bool):
+    def __init__(self, block: grouped.QueryBlock, removed: Ids | None, rows: int, counted: bool):
         self.block = block
         self.live = block.every
         """The queries that were not removed."""
@@ -167,12 +167,12 @@ class _Bits:
         return self.block.ids, self._counter.total()[: len(self.block.ids)]
 
 
-class _Work:
+class _LineageWork:
     """The lineages of a batch as they are found."""
 
     def __init__(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[CompiledQueries],
         removed: Mapping[str, Ids],
         rows: int,
         own: Mapping[str, Mask],
@@ -195,7 +195,7 @@ class _Work:
     def chunk(self, portion: Portion, order: Sequence[str]) -> None:
         """Take the tuples of a chunk through all operators."""
         own = {kind: mask[portion.slice] for kind, mask in self._own.items()}
-        tally = Tally(portion.rows, order, self._seconds)
+        tally = VisitTally(portion.rows, order, self._seconds)
         for bits in self._blocks:
             out = bits.next(portion.rows)
             mine = own.get(bits.block.kind)
@@ -216,7 +216,7 @@ class _Work:
     def lineage(self, kind: str) -> Lineage:
         """The queries of a kind that tuples satisfy."""
         blocks = tuple(
-            Block.of_words(bits.block.ids, bits.words)
+            BitmapBlock.of_words(bits.block.ids, bits.words)
             for bits in self._blocks
             if bits.block.kind == kind
         )
@@ -239,7 +239,7 @@ class _Work:
         return Lineage.from_pairs(self._rows, pairs >> 32, ids)
 
 
-def sampled(parts: Sequence[Part], tuples: Columns) -> dict[str, pa.Array]:
+def sampled(parts: Sequence[CompiledQueries], tuples: TupleColumns) -> dict[str, pa.Array]:
     """Of each attribute some values, evenly spread over a batch."""
     count = min(_SAMPLE, tuples.rows)
     rows = np.linspace(0, max(tuples.rows - 1, 0), count).astype(np.int64)

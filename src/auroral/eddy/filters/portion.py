@@ -9,20 +9,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from auroral.continuous.template import Attribute
+from auroral.continuous.sharing.template import Attribute
 from auroral.eddy.filters.domains import Domain
 from auroral.eddy.filters.keys import Keys, Mask, Rows, Scale, keys_of
-from auroral.eddy.vectors.evaluation import Columns
+from auroral.eddy.vectors.evaluation import TupleColumns
 
 
-class Reader:
+class BatchReader:
     """The fields of a batch as keys and codes.
 
     Texts are told apart once for all chunks; other values become keys chunk by chunk, which
     stays in the cache.
     """
 
-    def __init__(self, tuples: Columns):
+    def __init__(self, tuples: TupleColumns):
         self.tuples = tuples
         self._texts: dict[str, Keys] = {}
         self._integers: dict[str, NDArray[Any] | None] = {}
@@ -72,7 +72,7 @@ class _Memo:
 class Portion:
     """Tuples `start` to `stop` of a batch; rows are counted from `start`."""
 
-    def __init__(self, reader: Reader, start: int, stop: int):
+    def __init__(self, reader: BatchReader, start: int, stop: int):
         self.reader = reader
         self.start = start
         self.rows = stop - start

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from auroral.continuous.template import Attribute, Op
+from auroral.continuous.sharing.template import Attribute, Op
 from auroral.eddy.bitmap import distinct
 from auroral.eddy.filters.domains import Domain
 from auroral.eddy.filters.keys import Keys, Scale
@@ -54,7 +54,7 @@ def parts_of(columns: Numbers) -> Numbers:
 
 
 @dataclass
-class Collected:
+class AttributePredicates:
     """Predicates on one attribute, on one scale, as they are found."""
 
     attribute: Attribute

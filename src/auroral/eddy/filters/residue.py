@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auroral.eddy.bitmap import mask_of, set_bits
-from auroral.eddy.filters.grouped import Block
+from auroral.eddy.filters.grouped import QueryBlock
 from auroral.eddy.filters.keys import Mask
 from auroral.eddy.filters.portion import Portion
 from auroral.eddy.filters.tally import At
@@ -36,7 +36,7 @@ def verify(verifier: Verifier, portion: Portion, rows: At, queries: At) -> tuple
 
 
 def settle(
-    block: Block,
+    block: QueryBlock,
     portion: Portion,
     lineage: Words,
     at_fault: Words | None,

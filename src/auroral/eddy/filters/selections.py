@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from auroral.continuous.template import Atom, Attribute, Clause, Op
+from auroral.continuous.sharing.template import Atom, Attribute, Clause, Op
 from auroral.eddy.filters.keys import Keys, Mask, Scale, keys_of, scale_of
 from auroral.network.types import Type
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from auroral.continuous.template import Op
+from auroral.continuous.sharing.template import Op
 from auroral.eddy.bitmap import distinct
 from auroral.eddy.filters.domains import Domain
 from auroral.eddy.filters.keys import Keys, Scale, keys_of

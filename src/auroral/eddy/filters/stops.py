@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from auroral.eddy.bitmap import Asked
-from auroral.eddy.filters.grouped import Block, Filter
+from auroral.eddy.bitmap import BitmapSelection
+from auroral.eddy.filters.grouped import AttributeFilter, QueryBlock
 
 Words = NDArray[np.uint64]
 Planes = tuple[tuple[int, Words], ...]
@@ -22,7 +22,7 @@ _REMEMBERED = 256
 class Wanting:
     """Queries that matter; of disjunctions over several attributes only while not yet true."""
 
-    asked: Asked
+    asked: BitmapSelection
     planes: Planes
 
     @property
@@ -40,7 +40,7 @@ class Stop:
     """
 
     name: str
-    filters: tuple[Filter, ...]
+    filters: tuple[AttributeFilter, ...]
     """None if no query of the block looks there."""
     here: Wanting
     """Queries with clauses to be decided there."""
@@ -54,10 +54,10 @@ class Stop:
         return self.filters[0].attribute.field is None
 
 
-_known: WeakKeyDictionary[Block, dict[tuple[str, ...], tuple[Stop, ...]]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[QueryBlock, dict[tuple[str, ...], tuple[Stop, ...]]] = WeakKeyDictionary()
 
 
-def stops(block: Block, order: tuple[str, ...]) -> tuple[Stop, ...]:
+def stops(block: QueryBlock, order: tuple[str, ...]) -> tuple[Stop, ...]:
     """What a chunk visits; remembered, as the same orders come again and again."""
     known = _known.setdefault(block, {})
     if order not in known:
@@ -67,7 +67,7 @@ def stops(block: Block, order: tuple[str, ...]) -> tuple[Stop, ...]:
     return known[order]
 
 
-def _stops(block: Block, order: tuple[str, ...]) -> tuple[Stop, ...]:
+def _stops(block: QueryBlock, order: tuple[str, ...]) -> tuple[Stop, ...]:
     none = np.zeros(-(-len(block.ids) // 64), np.uint64)
     mask = none
     looked = [none for _ in block.absent]
@@ -90,7 +90,7 @@ def _stops(block: Block, order: tuple[str, ...]) -> tuple[Stop, ...]:
         mask = mask | plain
         looked = [look | looks.get(plane, none) for plane, look in enumerate(looked)]
         alike = not after.planes and np.array_equal(own, after.asked.mask)
-        kept = after if alike else Wanting(Asked.of(own), tuple(own_planes))
+        kept = after if alike else Wanting(BitmapSelection.of(own), tuple(own_planes))
         found.append(Stop(name, filters, _wanting(plain, looks), after, kept))
         later.append((plain, looks))
     return tuple(found[::-1])
@@ -102,4 +102,4 @@ def _any(*masks: Words) -> Words:
 
 
 def _wanting(mask: Words, planes: Mapping[int, Words]) -> Wanting:
-    return Wanting(Asked.of(mask), tuple(planes.items()))
+    return Wanting(BitmapSelection.of(mask), tuple(planes.items()))

@@ -24,7 +24,7 @@ _EVERY = 13
 _MANY = 4096
 
 
-class Tally:
+class VisitTally:
     """Which tuples of a chunk each operator was sent, and which of them it returned.
 
     Blocks of queries are filtered one after the other, so a tuple counts if it counts for any. Of

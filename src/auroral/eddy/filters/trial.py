@@ -8,18 +8,18 @@ import numpy as np
 import pyarrow as pa
 
 from auroral.eddy.bitmap import Ids
-from auroral.eddy.filters.index import Part, match, operators
+from auroral.eddy.filters.index import CompiledQueries, match, operators
 from auroral.eddy.filters.keys import Mask
 from auroral.eddy.routes.optimal import Order, cheapest
-from auroral.eddy.vectors.evaluation import Columns
+from auroral.eddy.vectors.evaluation import TupleColumns
 
 _TUPLES = 1_000
 
 
 def tried(
-    parts: Sequence[Part],
+    parts: Sequence[CompiledQueries],
     removed: Mapping[str, Ids],
-    tuples: Columns,
+    tuples: TupleColumns,
     own: Mapping[str, Mask],
     costs: Mapping[str, float],
 ) -> Order:
@@ -31,7 +31,7 @@ def tried(
     count = min(_TUPLES, tuples.rows)
     drawn = np.random.default_rng(tuples.rows).choice(tuples.rows, count, replace=False)
     rows = np.sort(drawn)
-    some = Columns(tuples.table.take(pa.array(rows)), tuples.functions)
+    some = TupleColumns(tuples.table.take(pa.array(rows)), tuples.functions)
     for attribute in {text: a for part in parts for text, a in part.attributes.items()}.values():
         some.evaluate(attribute)  # once, not for each order
     mine = {kind: mask[rows] for kind, mask in own.items()}

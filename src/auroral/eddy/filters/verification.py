@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from auroral.continuous.template import Op
+from auroral.continuous.sharing.template import Op
 from auroral.eddy.filters.keys import Keys, Mask, keys_of
 from auroral.eddy.filters.portion import Portion
 from auroral.eddy.filters.selections import (

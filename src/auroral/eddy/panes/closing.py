@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from auroral.eddy.panes.group import Classes, Queries, QueryIds, spread
+from auroral.eddy.panes.group import Classes, PaneQueries, QueryIds, spread
 from auroral.eddy.panes.merging import Partials
 from auroral.kernels.grouping import Ids, group_ids
 from auroral.kernels.units import Mask
@@ -98,7 +98,7 @@ class _Alike:
 
 
 def close(
-    panes: Panes, classes: Classes, queries: Queries, functions: Partials, passed: Passed
+    panes: Panes, classes: Classes, queries: PaneQueries, functions: Partials, passed: Passed
 ) -> Iterator[Closed]:
     """The windows that close, as many at a time as memory allows."""
     pairs = _pairs(panes, classes, queries, passed)
@@ -118,7 +118,7 @@ def close(
         yield _closed(panes, chosen, place[part], group[chosen.pane], alike, queries, functions)
 
 
-def _pairs(panes: Panes, classes: Classes, queries: Queries, passed: Passed) -> _Pairs:
+def _pairs(panes: Panes, classes: Classes, queries: PaneQueries, passed: Passed) -> _Pairs:
     """Panes with those of their windows that close now."""
     if passed.everything:
         rows = np.arange(len(panes))
@@ -141,7 +141,7 @@ def _pairs(panes: Panes, classes: Classes, queries: Queries, passed: Passed) -> 
     return _Pairs(pane, window, first, count).take(np.flatnonzero(count))
 
 
-def _alike(classes: Classes, queries: Queries) -> _Alike:
+def _alike(classes: Classes, queries: PaneQueries) -> _Alike:
     """Number the queries of some classes; those with the same windows and classes alike."""
     place = queries.places(classes.ids)
     owner = classes.owner
@@ -180,7 +180,7 @@ def _closed(
     place: Ids,
     group: Ids,
     alike: _Alike,
-    queries: Queries,
+    queries: PaneQueries,
     functions: Partials,
 ) -> Closed:
     expand = np.repeat(np.arange(len(pairs.pane)), pairs.count)

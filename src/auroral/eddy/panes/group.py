@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from auroral.continuous.aggregate_reading import AggregateShape, ReadAggregate, SharedCall
+from auroral.continuous.sharing.aggregate_reading import AggregateShape, ReadAggregate, SharedCall
 from auroral.eddy.lineage import Lineage
 from auroral.kernels.grouping import Ids, group_ids
 
 if TYPE_CHECKING:
-    from auroral.eddy.entry import Entry
+    from auroral.eddy.registered import RegisteredQuery
 
 QueryIds = npt.NDArray[np.int32]
 
@@ -39,7 +39,7 @@ class AggregateGroup:
     """The moment from which a query counts, if not from the first."""
 
     @staticmethod
-    def of(name: str, entries: Iterable[Entry]) -> AggregateGroup:
+    def of(name: str, entries: Iterable[RegisteredQuery]) -> AggregateGroup:
         """The group of registered queries of one shape."""
         calls: dict[SharedCall, None] = {}
         windows: dict[int, tuple[int, int]] = {}
@@ -58,12 +58,12 @@ class AggregateGroup:
         return AggregateGroup(name, shape, ordered, windows, since)
 
     @cached_property
-    def queries(self) -> Queries:
-        return Queries.of(self)
+    def queries(self) -> PaneQueries:
+        return PaneQueries.of(self)
 
 
 @dataclass(frozen=True)
-class Queries:
+class PaneQueries:
     """The queries of a group, ascending by id; `window` numbers the different windows they have."""
 
     ids: QueryIds
@@ -75,12 +75,12 @@ class Queries:
     """Every window of theirs starts and ends at a multiple of it."""
 
     @staticmethod
-    def of(group: AggregateGroup) -> Queries:
+    def of(group: AggregateGroup) -> PaneQueries:
         listed = sorted(group.windows)
         windows = dict.fromkeys(group.windows[query] for query in listed)
         number = {window: at for at, window in enumerate(windows)}
         lengths = np.array([*windows], np.int64).reshape(-1, 2)
-        return Queries(
+        return PaneQueries(
             np.array(listed, np.int32),
             np.array([number[group.windows[query]] for query in listed], np.int64),
             np.array([group.since.get(query, 0) for query in listed], np.int64),
@@ -135,7 +135,7 @@ class Classes:
         offsets = np.concatenate([self.offsets, more.offsets[1:] + self.offsets[-1]])
         return Classes(offsets, np.concatenate([self.ids, more.ids]))
 
-    def asked(self, number: Ids, queries: Queries) -> tuple[Ids, Ids]:
+    def asked(self, number: Ids, queries: PaneQueries) -> tuple[Ids, Ids]:
         """Rows of these classes with each kind of window that queries of theirs have."""
         kinds = len(queries.sizes)
         pairs = np.unique(self.owner * kinds + queries.window[queries.places(self.ids)])
@@ -149,7 +149,7 @@ class Classes:
         return group_ids([_bytes(self.offsets, self.ids)], len(self))
 
 
-def classified(lineage: Lineage, seq: Ids, queries: Queries) -> tuple[Ids, Classes]:
+def classified(lineage: Lineage, seq: Ids, queries: PaneQueries) -> tuple[Ids, Classes]:
     """The class of each tuple, among queries that count at its moment; -1: it is nobody's."""
     columns = [pa.array(np.searchsorted(np.unique(queries.since), seq, side="right"))]
     for block in lineage.blocks:

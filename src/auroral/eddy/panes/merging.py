@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from auroral.continuous.aggregate_reading import SharedCall
+from auroral.continuous.sharing.aggregate_reading import SharedCall
 from auroral.eddy.panes.sums import ExactAverage, ExactSum
-from auroral.eddy.vectors.evaluation import Columns
-from auroral.kernels.accumulator_columns import (
+from auroral.eddy.vectors.evaluation import TupleColumns
+from auroral.kernels.accumulators.columns import (
     Ints,
     column_of,
     decimals,
@@ -25,10 +25,10 @@ from auroral.kernels.accumulator_columns import (
     unscaled,
     whole,
 )
-from auroral.kernels.accumulator_decimals import DecimalAverage, DecimalSum
-from auroral.kernels.accumulator_extremes import ExtremeBy, NarrowExtreme
-from auroral.kernels.accumulator_spec import Accumulator, CallSpec
-from auroral.kernels.accumulator_sums import Bits, Count, CountIf, IntegerSum
+from auroral.kernels.accumulators.decimals import DecimalAverage, DecimalSum
+from auroral.kernels.accumulators.extremes import ExtremeBy, NarrowExtreme
+from auroral.kernels.accumulators.spec import Accumulator, CallSpec
+from auroral.kernels.accumulators.sums import Bits, Count, CountIf, IntegerSum
 
 State = Sequence[pa.Array]
 
@@ -164,7 +164,7 @@ class Partials:
                 found |= {name: whole(columns[name]) for name in one.names}
         return found
 
-    def fold(self, tuples: Columns, slot: Ints, n: int) -> dict[str, pa.Array]:
+    def fold(self, tuples: TupleColumns, slot: Ints, n: int) -> dict[str, pa.Array]:
         """The states of n windows that hold these tuples: row i is in window slot[i]."""
         found: dict[str, pa.Array] = {}
         for one in self._each:

@@ -21,13 +21,13 @@ from auroral.eddy.panes.closing import Closed, Panes, Passed, close
 from auroral.eddy.panes.group import AggregateGroup, Classes, QueryIds, classified
 from auroral.eddy.panes.merging import Partials
 from auroral.eddy.panes.state import Changed, Stored, tables
-from auroral.eddy.vectors.evaluation import Columns
-from auroral.kernels.closing import Punctuated
+from auroral.eddy.vectors.evaluation import TupleColumns
 from auroral.kernels.emission import HIDDEN, ended
 from auroral.kernels.grouping import Ids, group_ids
 from auroral.kernels.kernel import Context
 from auroral.kernels.ordering import sortable, whole
 from auroral.kernels.units import Mask, numbers, shown
+from auroral.kernels.windowing.closing import Punctuated
 from auroral.progress.lowwater import END, LowWater, Values
 
 __all__ = ["AggregateGroup", "PaneStep", "results_schema", "step", "tables"]
@@ -72,7 +72,7 @@ def step(
     that of an arc is (`_seq`, `_sub`). A bucket that holds panes takes every step in which the
     mark moves: a window that closes in a step left out never comes.
     """
-    work = _Work(group, mark, context)
+    work = _PaneWork(group, mark, context)
     before = Stored.load(group, state)
     new, classes = work.counted(arrived, lineage)
     stored, labels = before.joined(classes)
@@ -87,7 +87,7 @@ def step(
     return PaneStep(results, whose, changed, work.late, held)
 
 
-class _Work:
+class _PaneWork:
     """One step of one bucket."""
 
     def __init__(self, group: AggregateGroup, mark: LowWater, context: Context):
@@ -125,7 +125,7 @@ class _Work:
         taken = pa.array(one)
         columns = [pane[one], np.full(len(one), self.queries.width), floors.take(taken)]
         columns += [number[one], oldest, *(column.take(taken) for column in by)]
-        columns += self.functions.fold(Columns(tuples), slot, len(one)).values()
+        columns += self.functions.fold(TupleColumns(tuples), slot, len(one)).values()
         columns.append(pa.nulls(len(one), pa.int32()))
         return pa.table(columns, schema=tables(self.group)["panes"]), classes
 

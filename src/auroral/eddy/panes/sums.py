@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from auroral.kernels.accumulator_columns import (
+from auroral.kernels.accumulators.columns import (
     Floats,
     Ints,
     column_of,
@@ -22,7 +22,7 @@ from auroral.kernels.accumulator_columns import (
     integers,
     present_rows,
 )
-from auroral.kernels.accumulator_sums import zeros
+from auroral.kernels.accumulators.sums import zeros
 
 State = Sequence[pa.Array]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from auroral.eddy.routes.tickets import Tally
+from auroral.eddy.routes.tickets import OperatorRecord
 
 SLACK = 4.0
 """Operators up to so many times as slow as the fastest are not held back: measurements vary."""
@@ -12,7 +12,7 @@ START_S = 1e-4
 """What it may take to start an operator on a chunk: one that sees few tuples is not slow for it."""
 
 
-def speeds(lately: Mapping[str, Tally]) -> dict[str, float]:
+def speeds(lately: Mapping[str, OperatorRecord]) -> dict[str, float]:
     """The part of a train each operator may be first in, by the seconds it took per tuple.
 
     The rule: an operator's queue holds what it works off while the fastest one works through the
@@ -26,7 +26,7 @@ def speeds(lately: Mapping[str, Tally]) -> dict[str, float]:
     return {name: _speed(tally, fastest) for name, tally in lately.items()}
 
 
-def _speed(tally: Tally, fastest: float) -> float:
+def _speed(tally: OperatorRecord, fastest: float) -> float:
     seconds = tally.seconds - START_S * tally.chunks
     if seconds <= 0 or not tally.routed:  # what no tuple was sent to may be fast
         return 1.0

@@ -14,7 +14,7 @@ from typing import Any
 
 from auroral.eddy.routes.lottery import drawn, first_chances
 from auroral.eddy.routes.routing import CHUNK, Visit, added
-from auroral.eddy.routes.tickets import Account, Tally, kept
+from auroral.eddy.routes.tickets import Account, OperatorRecord, kept
 
 Place = int
 """A source of a join by its place in FROM."""
@@ -84,7 +84,7 @@ class ProbeRouter:
         for place, account in self._accounts.items():
             visit = probes.stems.get(place, Visit(0, 0, 0.0))
             first = sum(tuples for order, tuples in probes.orders.items() if order[0] == place)
-            account.earn(Tally(visit.routed, visit.returned, visit.seconds, first), keep)
+            account.earn(OperatorRecord(visit.routed, visit.returned, visit.seconds, first), keep)
         for order, tuples in probes.orders.items():
             self._orders[order] = self._orders.get(order, 0) + tuples
 

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from auroral.eddy.routes.backpressure import speeds
 from auroral.eddy.routes.lottery import drawn
-from auroral.eddy.routes.tickets import Account, Tally, kept
-from auroral.errors import UsageError, closest, known
+from auroral.eddy.routes.tickets import Account, OperatorRecord, kept
+from auroral.errors import UsageError, closest, list_existing
 
 POLICIES = ("tickets", "random", "fixed", "optimal")
 CHUNK = 16_384
@@ -24,7 +24,7 @@ Query = TypeVar("Query", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Operator:
+class RoutedOperator:
     """What tuples are routed to: a grouped filter, a Python predicate, a SteM."""
 
     name: str
@@ -96,11 +96,11 @@ class Router:
 
     def __init__(self, policy: str, seed: int = 0):
         if policy not in POLICIES:
-            message = f"there is no routing policy {policy!r}; {known(POLICIES)}"
+            message = f"there is no routing policy {policy!r}; {list_existing(POLICIES)}"
             raise UsageError("UNKNOWN_ROUTING", message, hint=closest(policy, POLICIES))
         self.policy = policy
         self._random = Random(seed)
-        self._operators: dict[str, Operator] = {}
+        self._operators: dict[str, RoutedOperator] = {}
         self._accounts: dict[str, Account] = {}
         self._best: tuple[str, ...] = ()
         self._due = 0
@@ -113,7 +113,7 @@ class Router:
         self._visits = 0
         self._recent_visits = 0.0
 
-    def have(self, operators: Sequence[Operator]) -> None:
+    def have(self, operators: Sequence[RoutedOperator]) -> None:
         """Queries have come or gone: these are the operators from the next train on.
 
         A new operator starts with as many tickets as the others have on average.
@@ -176,7 +176,7 @@ class Router:
         chunks = sum(self._first.values())
         for name, account in self._accounts.items():
             visit = visits.get(name, Visit(0, 0, 0.0))
-            tally = Tally(
+            tally = OperatorRecord(
                 visit.routed, visit.returned, visit.seconds, self._first[name], float(chunks)
             )
             account.earn(tally, keep)
@@ -222,7 +222,7 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _shown(tally: Tally) -> dict[str, Any]:
+def _shown(tally: OperatorRecord) -> dict[str, Any]:
     cost = tally.seconds_per_tuple
     return {
         "routed": round(tally.routed),

@@ -16,7 +16,7 @@ def kept(tuples: int) -> float:
 
 
 @dataclass
-class Tally:
+class OperatorRecord:
     """What an operator did: in total, or lately if older trains fade."""
 
     routed: float = 0.0
@@ -27,7 +27,7 @@ class Tally:
     chunks: float = 0.0
     """Chunks of the trains it took part in."""
 
-    def add(self, other: Tally, keep: float = 1.0) -> None:
+    def add(self, other: OperatorRecord, keep: float = 1.0) -> None:
         """Count `other`, after fading the past."""
         self.routed = keep * self.routed + other.routed
         self.returned = keep * self.returned + other.returned
@@ -56,10 +56,10 @@ class Account:
     tickets: float = 1.0
     exposure: float = 1.0
     """Tuples it was sent, fading as its tickets do."""
-    total: Tally = field(default_factory=Tally)
-    recent: Tally = field(default_factory=Tally)
+    total: OperatorRecord = field(default_factory=OperatorRecord)
+    recent: OperatorRecord = field(default_factory=OperatorRecord)
 
-    def earn(self, tally: Tally, keep: float) -> None:
+    def earn(self, tally: OperatorRecord, keep: float) -> None:
         """Settle for a train."""
         earned = self.predicates * (tally.routed - tally.returned)
         self.tickets = max(keep * self.tickets + earned, 1.0)

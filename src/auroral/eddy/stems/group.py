@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from auroral.continuous.template import JoinShape
+from auroral.continuous.sharing.template import JoinShape
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.routes.probing import Prober, Probes
 from auroral.kernels.grouping import Ids
@@ -61,7 +61,7 @@ class JoinGroup:
 
 
 @dataclass(frozen=True)
-class Arrived:
+class NewTuples:
     """Tuples of one arc that arrived in this step, in order, and whom they may satisfy.
 
     `first_number` tuples of the arc arrived before the step. If the table has not all that

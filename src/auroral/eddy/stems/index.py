@@ -51,7 +51,7 @@ def keyed(column: Column, form: pa.DataType) -> pa.Array:
     return pa.array(values, mask=missing)
 
 
-class Codes(Protocol):
+class ValueCodes(Protocol):
     """Numbers for the values of a column, 0, 1, … up to `count`."""
 
     @property
@@ -110,7 +110,7 @@ class Ranked:
         return at
 
 
-class Index:
+class StemIndex:
     """Rows sorted by key, then by `ranged`; rows without either are not in it."""
 
     def __init__(self, keys: Sequence[pa.Array], ranged: Values, known: Mask):
@@ -187,7 +187,7 @@ class Index:
         return self._rank * span + codes, distinct, span
 
 
-def _coded(keys: Sequence[pa.Array]) -> tuple[list[Codes], list[Ranked], Ids | None]:
+def _coded(keys: Sequence[pa.Array]) -> tuple[list[ValueCodes], list[Ranked], Ids | None]:
     """Codes of each column, of the columns so far together, and of each row.
 
     Of a single column of integers these are the values themselves, without codes yet.
@@ -196,7 +196,7 @@ def _coded(keys: Sequence[pa.Array]) -> tuple[list[Codes], list[Ranked], Ids | N
         return [], [], None
     if len(keys) == 1 and keys[0].type == WHOLE:
         return [], [], np.asarray(keys[0], np.int64)
-    codes: list[Codes] = []
+    codes: list[ValueCodes] = []
     together: list[Ranked] = []
     code = np.zeros(len(keys[0]), np.int64)
     for key in keys:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from auroral.eddy.bitmap import Block, Ids
+from auroral.eddy.bitmap import BitmapBlock, Ids
 from auroral.eddy.lineage import Lineage
 from auroral.kernels.units import Mask
 
@@ -29,7 +29,7 @@ def masked(lineage: Lineage, kept: Mask) -> Lineage:
     for block in lineage.blocks:
         words = np.zeros_like(block.words)
         words[rows] = block.words[rows]
-        blocks.append(Block.of_words(block.ids, words))
+        blocks.append(BitmapBlock.of_words(block.ids, words))
     ids = lineage.ids[np.repeat(kept, np.diff(lineage.offsets))]
     return Lineage(lineage.rows, tuple(blocks), offsets, ids)
 
@@ -45,7 +45,7 @@ def stacked(lineages: Sequence[Lineage]) -> Lineage:
         some = [_listed(lineage) for lineage in some]
         like = ()
     blocks = tuple(
-        Block.of_words(ids, np.concatenate([each.blocks[n].words for each in some]))
+        BitmapBlock.of_words(ids, np.concatenate([each.blocks[n].words for each in some]))
         for n, ids in enumerate(like)
     )
     sizes = np.concatenate([np.diff(each.offsets) for each in some])
@@ -86,7 +86,7 @@ def aligned(lineage: Lineage, like: tuple[Ids, ...]) -> Lineage:
         listed[own] = False
         flat = words.view(np.uint8)
         np.bitwise_or.at(flat, (owner[own], target >> 3), (1 << (target & 7)).astype(np.uint8))
-        blocks.append(Block.of_words(ids, words))
+        blocks.append(BitmapBlock.of_words(ids, words))
     rest = Lineage.from_pairs(lineage.rows, owner[listed], lineage.ids[listed])
     others = [_only(b, left) for b, left in zip(lineage.blocks, foreign, strict=True)]
     left_over = [block for block in others if block is not None]
@@ -100,7 +100,9 @@ def aligned(lineage: Lineage, like: tuple[Ids, ...]) -> Lineage:
 
 def in_words(lineage: Lineage) -> Lineage:
     """The same with whole words at hand, which taking rows would else copy again and again."""
-    blocks = tuple(Block.of_words(b.ids, np.ascontiguousarray(b.words)) for b in lineage.blocks)
+    blocks = tuple(
+        BitmapBlock.of_words(b.ids, np.ascontiguousarray(b.words)) for b in lineage.blocks
+    )
     return Lineage(lineage.rows, blocks, lineage.offsets, lineage.ids)
 
 
@@ -116,7 +118,7 @@ def _listed(lineage: Lineage) -> Lineage:
     return Lineage(lineage.rows, (), offsets, ids)
 
 
-def _only(block: Block, kept: Mask) -> Block | None:
+def _only(block: BitmapBlock, kept: Mask) -> BitmapBlock | None:
     """A bitmap of some of the queries; None if there are none."""
     if kept.all():
         return block
@@ -125,7 +127,7 @@ def _only(block: Block, kept: Mask) -> Block | None:
         return None
     words = np.zeros((len(block.words), -(-len(own) // 64)), np.uint64)
     _copy_bits(block, own, np.arange(len(own)), words)
-    return Block.of_words(block.ids[own], words)
+    return BitmapBlock.of_words(block.ids[own], words)
 
 
 def _common(one: Ids, other: Ids) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -143,7 +145,7 @@ def _common_values(values: Ids, ids: Ids) -> tuple[npt.NDArray[np.intp], npt.NDA
 
 
 def _copy_bits(
-    block: Block,
+    block: BitmapBlock,
     own: npt.NDArray[np.intp],
     target: npt.NDArray[np.intp],
     words: npt.NDArray[np.uint64],

@@ -19,12 +19,12 @@ import pyarrow as pa
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.routes.probing import Order, Orders, Prober, Probes
 from auroral.eddy.routes.routing import CHUNK, Visit, added
-from auroral.eddy.stems.group import Arrived, JoinGroup
-from auroral.eddy.stems.index import Index, form_of, keyed
+from auroral.eddy.stems.group import JoinGroup, NewTuples
+from auroral.eddy.stems.index import StemIndex, form_of, keyed
 from auroral.eddy.stems.lineages import encoding, stacked
-from auroral.eddy.stems.state import Segment, Stem
+from auroral.eddy.stems.state import Stem, StemSegment
 from auroral.kernels.grouping import Ids
-from auroral.kernels.join_pairs import expanded
+from auroral.kernels.joining.pairs import expanded
 from auroral.kernels.units import Mask, roomy
 from auroral.progress.lowwater import Values
 
@@ -52,7 +52,7 @@ class Partial:
 class _Reach:
     """A segment as a place of a join sees it."""
 
-    segment: Segment
+    segment: StemSegment
     base: int
     new: bool
     lineage: Lineage
@@ -60,14 +60,14 @@ class _Reach:
     share: float
 
 
-class Join:
+class JoinProbe:
     """One join group at work in a step."""
 
     def __init__(
         self,
         group: JoinGroup,
         stems: Mapping[str, Stem],
-        arrived: Mapping[str, Arrived],
+        arrived: Mapping[str, NewTuples],
         probes: dict[Prober, Probes],
         orders: Orders | None = None,
         first_chunk: int = 0,
@@ -227,7 +227,7 @@ class Join:
                 at, own, lineage = at[left], own[left], lineage.take(left)
             yield at, own + reach.base, lineage
 
-    def _lookup(self, partial: Partial, place: int, reach: _Reach) -> tuple[Index, Ids, Ids]:
+    def _lookup(self, partial: Partial, place: int, reach: _Reach) -> tuple[StemIndex, Ids, Ids]:
         """Where in an index of a segment the candidates of each tuple are."""
         stem, shape = self.stems[place], self.group.shape
         compared = []

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.stems.lineages import stacked
-from auroral.eddy.stems.probe import Join, Partial
+from auroral.eddy.stems.probe import JoinProbe, Partial
 from auroral.kernels.grouping import Ids
 from auroral.kernels.ordering import empty_bytes, joined, moments, of_matrix, sortable
 from auroral.progress.lowwater import Values
@@ -20,7 +20,7 @@ _NO_SUB = np.frombuffer(b"\x01\x00\x00", np.uint8)
 """What `sortable` makes of an empty byte string."""
 
 
-def joined_tuples(join: Join, partials: Sequence[Partial]) -> tuple[pa.Table, Lineage]:
+def joined_tuples(join: JoinProbe, partials: Sequence[Partial]) -> tuple[pa.Table, Lineage]:
     """The fields of all parts as `s0.x`, …, and how far apart they are.
 
     With row windows `#age{i}` is how many tuples of source i's arc had arrived after the part
@@ -43,7 +43,7 @@ def joined_tuples(join: Join, partials: Sequence[Partial]) -> tuple[pa.Table, Li
     return pa.table(columns), stacked([partial.lineage for partial in partials])
 
 
-def hidden_columns(join: Join, partials: Sequence[Partial], kept: Ids) -> dict[str, pa.Array]:
+def hidden_columns(join: JoinProbe, partials: Sequence[Partial], kept: Ids) -> dict[str, pa.Array]:
     """`_seq`, `_ts` and `_sub` of some of the joined tuples."""
     seq, ts, subs = [], [], []
     start = 0
@@ -63,13 +63,13 @@ def hidden_columns(join: Join, partials: Sequence[Partial], kept: Ids) -> dict[s
     }
 
 
-def _ages(join: Join, place: int, partial: Partial) -> Ids:
+def _ages(join: JoinProbe, place: int, partial: Partial) -> Ids:
     if place == partial.prober:
         return np.zeros(len(partial), np.int64)
     return join.arrived_at(place, partial) - join.stems[place].number(partial.rows[place])
 
 
-def _between(join: Join, place: int, other: int, partial: Partial) -> Values:
+def _between(join: JoinProbe, place: int, other: int, partial: Partial) -> Values:
     one, two = join.on(place, partial), join.on(other, partial)
     if one.dtype == two.dtype == np.float64:
         return np.asarray(two - one)
@@ -88,7 +88,7 @@ def _wide(arrays: Sequence[Values]) -> bool:
     )
 
 
-def _subs(join: Join, prober: int, rows: dict[int, Ids]) -> pa.BinaryArray:
+def _subs(join: JoinProbe, prober: int, rows: dict[int, Ids]) -> pa.BinaryArray:
     """Bytes by which results of one moment are in order: by the last part, then by the others.
 
     Of two sources they are those of the join box. Of more, byte strings in the middle end where

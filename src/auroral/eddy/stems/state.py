@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from auroral.eddy.bitmap import Ids as QueryIds
 from auroral.eddy.lineage import Lineage
-from auroral.eddy.stems.index import Index, keyed
+from auroral.eddy.stems.index import StemIndex, keyed
 from auroral.eddy.stems.lineages import aligned, in_words, masked, stacked
 from auroral.kernels.grouping import Ids
 from auroral.kernels.kernel import Appended
@@ -35,7 +35,7 @@ _CACHED = 1 << 28
 Keys = tuple[tuple[str, pa.DataType], ...]
 
 
-class Segment:
+class StemSegment:
     """Tuples in order of arrival, and what has been computed of them; never changed."""
 
     def __init__(
@@ -112,23 +112,23 @@ class Segment:
 
     def index(
         self, keys: Keys, on: str | None, floats: bool, wanted: Sequence[pa.Array] = ()
-    ) -> Index:
+    ) -> StemIndex:
         """The tuples by some fields, then by an attribute or else by their number of arrival.
 
         If few keys are wanted of a segment that is read once, the index has but their tuples.
         """
         few = bool(wanted) and not self.lasting and 4 * len(wanted[0]) < self.rows
 
-        def build() -> Index:
+        def build() -> StemIndex:
             columns = [keyed(self.column(name), form) for name, form in keys]
             ranged, known = (self.number, None) if on is None else self.on(on, floats)
             known = np.ones(self.rows, bool) if known is None else known
             if few:
                 met = pc.is_in(columns[0], value_set=wanted[0].drop_null())
                 known = known & np.asarray(met)
-            return Index(columns, ranged, known)
+            return StemIndex(columns, ranged, known)
 
-        found: Index = build() if few else self._kept(("index", keys, on, floats), build)
+        found: StemIndex = build() if few else self._kept(("index", keys, on, floats), build)
         return found
 
     def _lineage(self, place: str) -> Lineage:
@@ -156,7 +156,7 @@ class Segment:
 class Stem:
     """All tuples of an arc that joins may need: the stored ones, and then the new ones."""
 
-    def __init__(self, stored: Sequence[Segment], new: Segment):
+    def __init__(self, stored: Sequence[StemSegment], new: StemSegment):
         self.stored = stored
         self.new = new
         self.segments = [*stored, new]
@@ -270,23 +270,23 @@ class Stem:
 
 def new_segment(
     table: pa.Table, number: Ids, fields: Sequence[str], lineages: Mapping[str, Lineage]
-) -> Segment:
+) -> StemSegment:
     """Tuples that have just arrived."""
     columns = {name: table[name] for name in ("_seq", "_ts", *fields)}
     columns |= {"_sub": sub_bytes(table), NUMBER: pa.array(number)}
-    return Segment(pa.table(columns), lineages)
+    return StemSegment(pa.table(columns), lineages)
 
 
-def segments(table: pa.Table | None, cached_as: Hashable | None) -> list[Segment]:
+def segments(table: pa.Table | None, cached_as: Hashable | None) -> list[StemSegment]:
     """The segments of a state table; those that this process has seen need no work."""
     if table is None or not table.num_rows:
         return []
     parts = _batches(table)
     if cached_as is None:
-        return [Segment(in_arrival_order(part)) for part in parts.values()]
+        return [StemSegment(in_arrival_order(part)) for part in parts.values()]
     seen = _cache.get(cached_as)
     found = {
-        batch: seen.get(batch) or Segment(in_arrival_order(part), lasting=True)
+        batch: seen.get(batch) or StemSegment(in_arrival_order(part), lasting=True)
         for batch, part in parts.items()
     }
     _cache.put(cached_as, found)
@@ -319,13 +319,13 @@ class _Cache:
     """The segments of the state tables that this process used last, up to so many bytes."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[Hashable, tuple[dict[int, Segment], int]] = OrderedDict()
+        self._held: OrderedDict[Hashable, tuple[dict[int, StemSegment], int]] = OrderedDict()
         self._bytes = 0
 
-    def get(self, table: Hashable) -> Mapping[int, Segment]:
+    def get(self, table: Hashable) -> Mapping[int, StemSegment]:
         return self._held[table][0] if table in self._held else {}
 
-    def put(self, table: Hashable, segments: dict[int, Segment]) -> None:
+    def put(self, table: Hashable, segments: dict[int, StemSegment]) -> None:
         """Keep those of a table and no others of it."""
         self._bytes -= self._held.pop(table, ({}, 0))[1]
         # Indexes take about as much again.

@@ -14,20 +14,20 @@ import pyarrow as pa
 
 from auroral.eddy.lineage import Lineage
 from auroral.eddy.routes.probing import Orders
-from auroral.eddy.stems.group import Arrived, JoinGroup, StemStep
+from auroral.eddy.stems.group import JoinGroup, NewTuples, StemStep
 from auroral.eddy.stems.lineages import masked
-from auroral.eddy.stems.probe import Join, has_floats
+from auroral.eddy.stems.probe import JoinProbe, has_floats
 from auroral.eddy.stems.results import hidden_columns, joined_tuples
-from auroral.eddy.stems.state import Segment, Stem, new_segment, segments
-from auroral.kernels.arrivals import REASONS, Arrivals, Order, ended_at
+from auroral.eddy.stems.state import Stem, StemSegment, new_segment, segments
+from auroral.kernels.arrivals import REASONS, InputOrder, OrderedArrivals, ended_at
 from auroral.kernels.grouping import Ids
-from auroral.kernels.join_sides import has_keys
+from auroral.kernels.joining.sides import has_keys
 from auroral.kernels.kernel import NEVER, Context
 from auroral.kernels.steps import Mark, least_at, passed
 from auroral.kernels.units import Mask, roomy
 from auroral.progress.lowwater import END, LowWater
 
-__all__ = ["Arrived", "JoinGroup", "StemStep", "state_name", "step_stems"]
+__all__ = ["JoinGroup", "NewTuples", "StemStep", "state_name", "step_stems"]
 
 Decide = Callable[[JoinGroup, pa.Table, Lineage], Lineage]
 """Given joined tuples and who may be satisfied by all of their parts: who is by the whole."""
@@ -42,7 +42,7 @@ def state_name(arc: str) -> str:
 
 def step_stems(
     groups: Sequence[JoinGroup],
-    arrived: Mapping[str, Arrived],
+    arrived: Mapping[str, NewTuples],
     state: Mapping[str, pa.Table],
     marks: Marks,
     context: Context,
@@ -58,18 +58,18 @@ def step_stems(
     probes, used in turn from number `first_chunk` on. State that `cached_as` names stays indexed
     in this process from step to step.
     """
-    return _Step(groups, arrived, state, marks, context, cached_as).run(
+    return _StemStep(groups, arrived, state, marks, context, cached_as).run(
         decide, orders or {}, first_chunk
     )
 
 
-class _Step:
+class _StemStep:
     """One step over the SteMs of some arcs."""
 
     def __init__(
         self,
         groups: Sequence[JoinGroup],
-        arrived: Mapping[str, Arrived],
+        arrived: Mapping[str, NewTuples],
         state: Mapping[str, pa.Table],
         marks: Marks,
         context: Context,
@@ -78,7 +78,7 @@ class _Step:
         self._groups, self._arrived, self._state = groups, arrived, state
         self._marks, self._context = marks, context
         self._made = StemStep()
-        self._judged: dict[tuple[str, str], Arrivals] = {}
+        self._judged: dict[tuple[str, str], OrderedArrivals] = {}
         self._late: dict[str, dict[str, Mask]] = {}
         uses: dict[str, list[tuple[JoinGroup, int]]] = {}
         for group in groups:
@@ -102,7 +102,7 @@ class _Step:
                 self._made.late[arc] = counts
         for group in self._groups:
             made = self._made.probes
-            join = Join(group, self._stems, self._arrived, made, orders, first_chunk)
+            join = JoinProbe(group, self._stems, self._arrived, made, orders, first_chunk)
             self._join(join, decide)
         for arc in self._uses:
             self._store(arc)
@@ -112,7 +112,7 @@ class _Step:
                 self._made.state[name] = table.slice(0, 0)
         return self._made
 
-    def _new(self, arc: str) -> Segment:
+    def _new(self, arc: str) -> StemSegment:
         """What has arrived, with the lineage of those that can be joined."""
         fields = self._fields(arc)
         arrived = self._arrived.get(arc)
@@ -141,7 +141,9 @@ class _Step:
         if (arc, on) not in self._judged:
             table = self._arrived[arc].table
             mark = self._marks.get((arc, on), LowWater())
-            self._judged[arc, on] = Arrivals.of(Order(on), table, None, mark, self._context)
+            self._judged[arc, on] = OrderedArrivals.of(
+                InputOrder(on), table, None, mark, self._context
+            )
         judged = self._judged[arc, on]
         reasons = self._late.setdefault(arc, {})
         for number, why in enumerate(REASONS):
@@ -150,7 +152,7 @@ class _Step:
                 reasons[why] = reasons[why] | late if why in reasons else late
         return judged.counts
 
-    def _join(self, join: Join, decide: Decide) -> None:
+    def _join(self, join: JoinProbe, decide: Decide) -> None:
         group = join.group
         partials = join.results()
         if not partials:
@@ -177,7 +179,7 @@ class _Step:
             self._made.state[state_name(arc)] = changed
         self._made.held[arc] = sum(int(mask.sum()) for mask in needed)
 
-    def _needed(self, arc: str, segment: Segment) -> Mask:
+    def _needed(self, arc: str, segment: StemSegment) -> Mask:
         """Which tuples a partner may still come for, in the largest window in use."""
         needed = np.zeros(segment.rows, bool)
         for group, place in self._uses[arc]:
@@ -198,7 +200,7 @@ class _Step:
         over = ended_at(self._context) < NEVER
         return arrived.first_number + len(came) - (0 if over else window)
 
-    def _in_reach(self, group: JoinGroup, place: int, segment: Segment) -> Mask:
+    def _in_reach(self, group: JoinGroup, place: int, segment: StemSegment) -> Mask:
         """Which tuples are near enough to what may come of some other source."""
         shape, bands = group.shape, group.bands
         floats = has_floats(group, self._stems)
@@ -220,7 +222,7 @@ class _Step:
         return ~gone
 
 
-def _nothing() -> Segment:
+def _nothing() -> StemSegment:
     none = pa.array([], pa.int64())
     table = pa.table({"_seq": none, "_ts": none})
     return new_segment(table, np.zeros(0, np.int64), (), {})

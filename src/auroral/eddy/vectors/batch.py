@@ -18,7 +18,7 @@ from auroral.network.types import Type
 Indices = npt.NDArray[np.int64]
 
 
-class Failures:
+class TupleFailures:
     """Which tuples failed, and why the first did."""
 
     def __init__(self, rows: int):
@@ -34,13 +34,13 @@ class Failures:
 
 
 @dataclass
-class Batch:
+class TupleBatch:
     """Some tuples; `at` are their places among all those an expression is computed for."""
 
     read: Callable[[str], tuple[pa.Array, Type]]
     rows: int
     functions: Mapping[str, PythonFunction]
-    failures: Failures
+    failures: TupleFailures
     at: Indices | None = None
     read_vectors: dict[str, Vector] = field(default_factory=dict)
 
@@ -50,7 +50,7 @@ class Batch:
             self.read_vectors[name] = from_arrow(*self.read(name))
         return self.read_vectors[name]
 
-    def take(self, at: Indices) -> Batch:
+    def take(self, at: Indices) -> TupleBatch:
         """Only the tuples at these places."""
         if len(at) == self.rows:
             return self
@@ -60,7 +60,7 @@ class Batch:
             return array.take(pa.array(at)), type
 
         own = at if self.at is None else self.at[at]
-        return Batch(read, len(at), self.functions, self.failures, own)
+        return TupleBatch(read, len(at), self.functions, self.failures, own)
 
     def fail(self, row: int, reason: str) -> None:
         """Say that a tuple cannot be computed."""

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from auroral.eddy.vectors.batch import Batch
+from auroral.eddy.vectors.batch import TupleBatch
 from auroral.eddy.vectors.vector import DTYPES, Vector, absent, from_arrow, from_python
 from auroral.network.types import FRACTIONAL, Type
-from auroral.sql.casts import converter
+from auroral.sql.expressions.casts import converter
 
-Convert = Callable[[Batch, Vector], Vector]
+Convert = Callable[[TupleBatch, Vector], Vector]
 _DAY = 86_400_000_000
 _EXACT_DIGITS = 15
 """Decimals of so many digits, and the power of ten below them, are exact as doubles."""
@@ -93,7 +93,7 @@ def _each(source: Type, to: Type, attempt: bool) -> Convert:
     convert = converter(source, to, attempt)
     hashable = source.name in ("string", "decimal")
 
-    def run(batch: Batch, vector: Vector) -> Vector:
+    def run(batch: TupleBatch, vector: Vector) -> Vector:
         seen: dict[Any, Any] = {}
 
         def one(value: Any) -> Any:

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from auroral.eddy.vectors.batch import Batch
+from auroral.eddy.vectors.batch import TupleBatch
 from auroral.eddy.vectors.computed import Computed, cast, choose, constant
 from auroral.eddy.vectors.functions import FUNCTIONS
 from auroral.eddy.vectors.python_calls import call
 from auroral.eddy.vectors.vector import Vector, from_python
 from auroral.errors import AuroralError
 from auroral.network.types import Field, Schema, Type
-from auroral.sql.compiler import compile_node, result_type
-from auroral.sql.query_names import substituted
-from auroral.sql.syntax import Call, Case, Cast, Literal, Name, Node, free_names, walk
+from auroral.sql.expressions.compiler import compile_node, result_type
+from auroral.sql.expressions.syntax import Call, Case, Cast, Literal, Name, Node, free_names, walk
+from auroral.sql.queries.names import substituted
 
 
 class Compiler:
@@ -85,7 +85,7 @@ class Compiler:
             except AuroralError:
                 pass
 
-        def run(batch: Batch) -> Vector:
+        def run(batch: TupleBatch) -> Vector:
             columns = {name: batch.python(batch.vector(name)) for name in names}
             for name, part in parts.items():
                 columns[name] = batch.python(part.run(batch))

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from auroral.eddy.vectors import operators
-from auroral.eddy.vectors.batch import Batch
+from auroral.eddy.vectors.batch import TupleBatch
 from auroral.eddy.vectors.casts import cast_of
 from auroral.eddy.vectors.vector import Vector, absent, from_python, joined
 from auroral.errors import AuroralError
 from auroral.network.types import Type
-from auroral.sql.casts import cast_value
-from auroral.sql.coercion import BOOLEAN, common, comparable
+from auroral.sql.expressions.casts import cast_value
+from auroral.sql.expressions.coercion import BOOLEAN, common, comparable
 
-Run = Callable[[Batch], Vector]
+Run = Callable[[TupleBatch], Vector]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def choose(branches: Sequence[tuple[Computed, Computed]], default: Computed | No
     otherwise = values[-1].run if default else (lambda _: absent(type))
     pairs = [(test.run, value.run) for (test, _), value in zip(branches, values, strict=False)]
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: TupleBatch) -> Vector:
         left = np.arange(batch.rows)
         parts: list[tuple[Any, Vector]] = []
         for test, value in pairs:
@@ -109,7 +109,7 @@ def logic(args: Sequence[Computed], decisive: bool) -> Computed:
     """AND and OR; what may fail is computed only for tuples the parts before leave open."""
     parts = [cast(arg, BOOLEAN) for arg in args]
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: TupleBatch) -> Vector:
         decided, unknown = np.zeros(batch.rows, bool), np.zeros(batch.rows, bool)
         for part in parts:
             if part.fallible:

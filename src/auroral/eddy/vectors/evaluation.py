@@ -11,18 +11,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from auroral.continuous.functions import PythonFunction
-from auroral.continuous.template import Attribute
-from auroral.eddy.vectors.batch import Batch, Failures
+from auroral.continuous.sharing.template import Attribute
+from auroral.eddy.vectors.batch import TupleBatch, TupleFailures
 from auroral.eddy.vectors.compiler import Compiler
 from auroral.eddy.vectors.computed import Computed
 from auroral.eddy.vectors.vector import one_chunk, type_of
-from auroral.errors import NetworkError, closest, known
+from auroral.errors import NetworkError, closest, list_existing
 from auroral.network.types import Field, Schema, Type
-from auroral.sql.parser import parse
-from auroral.sql.query_names import substituted
-from auroral.sql.syntax import Call, Member, Name, Node, free_names, walk
+from auroral.sql.expressions.parser import parse
+from auroral.sql.expressions.syntax import Call, Member, Name, Node, free_names, walk
+from auroral.sql.queries.names import substituted
 
-__all__ = ["Columns", "Evaluated", "PythonFunction"]
+__all__ = ["Evaluated", "PythonFunction", "TupleColumns"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Evaluated:
         )
 
 
-class Columns:
+class TupleColumns:
     """The tuples of a batch; columns are named as attributes call fields, `price` or `s1.price`.
 
     >>> columns = Columns(pa.table({"price": [1.0, 2.5, None]}))
@@ -70,7 +70,7 @@ class Columns:
             if key not in self._at:
                 raise NetworkError(
                     "UNKNOWN_FIELD",
-                    f"there is no field {field}; {known(self.table.column_names)}",
+                    f"there is no field {field}; {list_existing(self.table.column_names)}",
                     hint=closest(field, self.table.column_names),
                 )
             self._columns[key] = one_chunk(self.table.column(self._at[key]))
@@ -119,8 +119,8 @@ class Columns:
         returns = tuple(sorted((name, f.returns) for name, f in self.functions.items()))
         computed = _compiled(attribute.text, self.table.schema, types, returns)
         count = self.rows if rows is None else len(rows)
-        failures = Failures(count)
-        batch = Batch(read, count, self.functions, failures)
+        failures = TupleFailures(count)
+        batch = TupleBatch(read, count, self.functions, failures)
         values = computed.run(batch).spread(count).arrow()
         if attribute.type.arrow() != values.type:
             values = values.cast(attribute.type.arrow())

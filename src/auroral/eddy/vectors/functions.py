@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auroral.eddy.vectors import operators
-from auroral.eddy.vectors.batch import Batch
+from auroral.eddy.vectors.batch import TupleBatch
 from auroral.eddy.vectors.computed import (
     Computed,
     cast,
@@ -23,7 +23,7 @@ from auroral.eddy.vectors.computed import (
 )
 from auroral.eddy.vectors.vector import Vector, both, from_arrow, from_python, joined
 from auroral.network.types import Type
-from auroral.sql.coercion import (
+from auroral.sql.expressions.coercion import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -288,7 +288,7 @@ def _concat(args: Sequence[Computed]) -> Computed | None:
         return None
     parts = [cast(arg, STRING) for arg in args]
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: TupleBatch) -> Vector:
         arrays = [part.run(batch).spread(batch.rows).data for part in parts]
         joined_up = pc.binary_join_element_wise(*arrays, "", null_handling="emit_null")
         return Vector(STRING, joined_up)
@@ -324,7 +324,7 @@ def _coalesce(args: Sequence[Computed]) -> Computed | None:
         return None
     runs = [cast(arg, type) for arg in args]
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: TupleBatch) -> Vector:
         left = np.arange(batch.rows)
         parts: list[tuple[Any, Vector]] = []
         for place, part in enumerate(runs, 1):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from auroral.continuous.template import Attribute
-from auroral.eddy.vectors.evaluation import Columns
+from auroral.continuous.sharing.template import Attribute
+from auroral.eddy.vectors.evaluation import TupleColumns
 from auroral.network.types import Type
 
 
@@ -29,4 +29,4 @@ class PairExpression:
 
     def compute(self, pairs: pa.Table) -> pa.Array:
         """The values of the expression for each pair."""
-        return Columns(pairs).evaluate(Attribute(self.text, self.type)).values
+        return TupleColumns(pairs).evaluate(Attribute(self.text, self.type)).values

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from auroral.eddy.vectors.batch import Batch
+from auroral.eddy.vectors.batch import TupleBatch
 from auroral.eddy.vectors.computed import Computed
 from auroral.eddy.vectors.vector import Vector, from_arrow
 from auroral.kernels.calling import called
@@ -17,7 +17,7 @@ def call(returns: Type, name: str, args: Sequence[Computed]) -> Computed:
     """A call with one Arrow array for each argument."""
     runs = [arg.run for arg in args]
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: TupleBatch) -> Vector:
         if not batch.rows:
             return from_arrow(pa.array([], returns.arrow()), returns)
         arrays = [one(batch).spread(batch.rows).arrow() for one in runs]

@@ -33,7 +33,7 @@ class KafkaSourceError(RunError):
 
 
 @dataclass
-class Read:
+class PolledMessages:
     """What came at once."""
 
     messages: list[Any] = field(default_factory=list)
@@ -131,9 +131,9 @@ class Client:
     def resume(self, partition: int) -> None:
         self._consumer.resume([self._kafka.TopicPartition(self._options.topic, partition)])
 
-    def read(self, limit: int, timeout_s: float) -> Read:
+    def read(self, limit: int, timeout_s: float) -> PolledMessages:
         """What the broker has sent, waiting a little for it."""
-        read = Read()
+        read = PolledMessages()
         found: list[Any] = self._consumer.consume(limit, timeout_s)
         for message in found:
             error = message.error()

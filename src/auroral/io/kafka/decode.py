@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from auroral.io import lexer
-from auroral.io.assemble import Column, Records
-from auroral.io.jsonl_reader import JsonRecords
 from auroral.io.kafka.options import RAW, KafkaOptions
+from auroral.io.readers import lexer
+from auroral.io.readers.assemble import Column, Records
+from auroral.io.readers.jsonl import JsonRecords
+from auroral.io.readers.text import Parsed, parse
 from auroral.io.rows import RowReader
-from auroral.io.text import Parsed, parse
 from auroral.network.types import Field, Schema
 
 _TOMBSTONE = "no value (a tombstone); declare a field that receives the key to take these"

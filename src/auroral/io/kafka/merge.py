@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from auroral.io.assemble import Records
+from auroral.io.readers.assemble import Records
 from auroral.progress.origins import ARRIVED, IDLE
 
 LEAST = -np.inf
 
 
 @dataclass(frozen=True)
-class Batch:
+class MessageBatch:
     """Messages as read, decoded; those of one partition are in order of their offsets."""
 
     records: Records
@@ -32,7 +32,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleasedMessages:
     """What goes out next: messages, or word of partitions alone."""
 
     records: Records | None
@@ -63,7 +63,7 @@ class Merge:
 
     behind: set[int] = field(default_factory=set)
     """Partitions from which more can be read: others wait for them."""
-    _held: Batch | None = None
+    _held: MessageBatch | None = None
     _key: dict[int, float] = field(default_factory=dict)
     """Where each partition stands: the key of its last message.
 
@@ -73,7 +73,7 @@ class Merge:
     _resting: dict[int, float] = field(default_factory=dict)
     """Partitions of which is to be said that they rest, and where they stood."""
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: MessageBatch) -> None:
         """Take messages; keys are made to never fall."""
         keys = batch.keys.copy()
         for partition in np.unique(batch.partitions).tolist():
@@ -82,7 +82,7 @@ class Merge:
             known = np.where(np.isnan(keys[own]), LEAST, keys[own])
             keys[own] = np.maximum(np.maximum.accumulate(known), before)
             self._key[partition] = float(keys[own[-1]])
-        fresh = Batch(batch.records, batch.partitions, batch.offsets, keys)
+        fresh = MessageBatch(batch.records, batch.partitions, batch.offsets, keys)
         self._held = fresh if self._held is None else _joined(self._held, fresh)
 
     def caught_up(self, partition: int) -> None:
@@ -102,7 +102,7 @@ class Merge:
         """How many messages of a partition wait."""
         return 0 if self._held is None else int((self._held.partitions == partition).sum())
 
-    def next(self, limit: int) -> Released | None:
+    def next(self, limit: int) -> ReleasedMessages | None:
         """What goes out next, at most `limit` messages; None if all wait."""
         order = self._order()
         resting = self._due(order)
@@ -112,7 +112,7 @@ class Merge:
             return None
         assert self._held is not None
         order = order[:limit]
-        released = Released(
+        released = ReleasedMessages(
             self._held.records.take(order),
             self._held.partitions[order],
             self._held.offsets[order],
@@ -138,7 +138,7 @@ class Merge:
         order: np.ndarray = chosen[np.lexsort((partitions[chosen], keys[chosen]))]
         return order
 
-    def _due(self, order: np.ndarray) -> Released | None:
+    def _due(self, order: np.ndarray) -> ReleasedMessages | None:
         """The partitions that rest, once nothing goes out before; one at a time, in order."""
         if not self._resting or len(order):
             return None
@@ -148,11 +148,11 @@ class Merge:
             if (at, other) <= (self._resting[partition], partition):
                 return None
         del self._resting[partition]
-        return Released(None, np.array([partition], np.int32), np.empty(0, np.int64), IDLE)
+        return ReleasedMessages(None, np.array([partition], np.int32), np.empty(0, np.int64), IDLE)
 
 
-def _some(batch: Batch, index: np.ndarray) -> Batch:
-    return Batch(
+def _some(batch: MessageBatch, index: np.ndarray) -> MessageBatch:
+    return MessageBatch(
         batch.records.take(index),
         batch.partitions[index],
         batch.offsets[index],
@@ -160,8 +160,8 @@ def _some(batch: Batch, index: np.ndarray) -> Batch:
     )
 
 
-def _joined(one: Batch, other: Batch) -> Batch:
-    return Batch(
+def _joined(one: MessageBatch, other: MessageBatch) -> MessageBatch:
+    return MessageBatch(
         joined(one.records, other.records),
         np.concatenate([one.partitions, other.partitions]),
         np.concatenate([one.offsets, other.offsets]),

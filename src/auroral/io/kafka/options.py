@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from auroral.errors import UsageError, closest, known
+from auroral.errors import UsageError, closest, list_existing
 from auroral.io.fit import Extra
 from auroral.network.types import Schema, Type
 
@@ -131,7 +131,7 @@ def _metadata(given: Any, schema: Schema) -> dict[str, str] | None:
         if kind not in METADATA:
             raise UsageError(
                 "BAD_OPTION",
-                f"metadata: a message has no {kind!r}; {known(METADATA)}",
+                f"metadata: a message has no {kind!r}; {list_existing(METADATA)}",
                 hint=closest(str(kind), METADATA),
             )
         declared = schema.field(str(name))

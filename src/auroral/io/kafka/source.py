@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from auroral.io.assemble import Assembler, Place
-from auroral.io.chunk import Chunk, DeadLetter, Marks, Origins, Standing, of_events
-from auroral.io.kafka.client import Client, KafkaSourceError, Read
+from auroral.io.chunk import Chunk, DeadLetter, Origins, RecordPositions, Standing, of_events
+from auroral.io.kafka.client import Client, KafkaSourceError, PolledMessages
 from auroral.io.kafka.decode import Decoder
-from auroral.io.kafka.merge import Batch, Merge, Released
+from auroral.io.kafka.merge import Merge, MessageBatch, ReleasedMessages
 from auroral.io.kafka.options import KafkaOptions
+from auroral.io.readers.assemble import Assembler, RecordPlace
 from auroral.network.types import Schema
 from auroral.progress.origins import ARRIVED, OPENED
 from auroral.progress.values import column_marks
@@ -35,7 +35,7 @@ _MOST_HELD = 200_000
 
 
 @dataclass(frozen=True)
-class PartitionMarks(Marks):
+class PartitionMarks(RecordPositions):
     """Positions of a chunk: `base` is the position before it."""
 
     partitions: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
@@ -203,7 +203,7 @@ class KafkaSource:
 
     # ── messages ──
 
-    def _take(self, read: Read) -> None:
+    def _take(self, read: PolledMessages) -> None:
         """Decode what was read, and note where partitions stand."""
         messages = read.messages
         if self.finite:
@@ -228,7 +228,9 @@ class KafkaSource:
         self._let_rest(now_s)
         self._balance()
 
-    def _batch(self, messages: list[Any], partitions: np.ndarray, offsets: np.ndarray) -> Batch:
+    def _batch(
+        self, messages: list[Any], partitions: np.ndarray, offsets: np.ndarray
+    ) -> MessageBatch:
         records = self._decoder.decode(messages)
         progress = self._assembler.progress
         if progress is not None:
@@ -239,7 +241,7 @@ class KafkaSource:
         else:
             keys = np.array([m.timestamp()[1] for m in messages], np.float64)
         records.sources = messages
-        return Batch(records, partitions, offsets, keys)
+        return MessageBatch(records, partitions, offsets, keys)
 
     def _let_rest(self, now_s: float) -> None:
         """Stop waiting for partitions that are silent."""
@@ -285,11 +287,11 @@ class KafkaSource:
     def _name(self, partition: int) -> str:
         return f"{self._options.topic}/{partition}"
 
-    def _chunk(self, released: Released) -> Chunk:
+    def _chunk(self, released: ReleasedMessages) -> Chunk:
         assert released.records is not None
         records, partitions, offsets = released.records, released.partitions, released.offsets
         messages = records.sources
-        place = Place("", lambda _: None, lambda i: _shown(messages[i]))
+        place = RecordPlace("", lambda _: None, lambda i: _shown(messages[i]))
         plain = self._assembler.chunk(records, place, None)
         marks = PartitionMarks(
             self._position,

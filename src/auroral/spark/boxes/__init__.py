@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from auroral.network.box import Box, not_executable
-from auroral.spark.physical import Given, Physical
+from auroral.spark.plans.physical import Given, Physical
 
 
 def physical_of(name: str, box: Box, given: Given) -> Physical:

@@ -10,13 +10,13 @@ from typing import Protocol
 from auroral.boxes.aggregate import Aggregate
 from auroral.boxes.computed import analyzed_over
 from auroral.boxes.order import TUPLE_NUMBER
-from auroral.kernels.accumulators import CallSpec
+from auroral.kernels.accumulators.choice import CallSpec
 from auroral.kernels.aggregate import AggregateKernel
 from auroral.network.box import Resolver
 from auroral.network.function import Function
 from auroral.network.types import Field, Type
-from auroral.spark.physical import Columns, Given, Physical, mark_fields, quoted
-from auroral.sql.aggregate_calls import AggregateCall
+from auroral.spark.plans.physical import Given, KernelColumns, Physical, mark_fields, quoted
+from auroral.sql.aggregates.calls import AggregateCall
 
 FLUSH_ROWS = {"eager": None, "slow": 65_536, "lazy": 0}
 _BOOLEAN = Type("boolean")
@@ -24,12 +24,12 @@ _BOOLEAN = Type("boolean")
 
 def lower(box: Aggregate, given: Given) -> Physical:
     """Groups are spread over buckets; only what the functions read travels."""
-    columns = Columns(given.schemas[0])
+    columns = KernelColumns(given.schemas[0])
     by = columns.fields(box.order.by)
     counted = box.order.on == TUPLE_NUMBER
     start = Type("bigint") if counted else columns.schema.field(box.order.on).type
     size, advance, history = box.lengths(start)
-    calls = Calls.of(box.compute, columns, given)
+    calls = AggregateCalls.of(box.compute, columns, given)
     fields = columns.fields() if "late" in given.wanted else ()
     timeout = box.window.timeout
     kernel = AggregateKernel(
@@ -72,7 +72,7 @@ def lower(box: Aggregate, given: Given) -> Physical:
     )
 
 
-class Pairs(Protocol):
+class PairedSides(Protocol):
     """Tuples of two sides: functions over the one may name a constant, the tuple of the other."""
 
     constant: Field | None
@@ -82,7 +82,7 @@ class Pairs(Protocol):
 
 
 @dataclass
-class Calls:
+class AggregateCalls:
     """The aggregate calls of a box's computed fields, and the expressions over them."""
 
     specs: list[CallSpec] = field(default_factory=list)
@@ -90,17 +90,17 @@ class Calls:
     types: list[Type] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     outer: bool = False
-    pairs: Pairs | None = None
+    pairs: PairedSides | None = None
     """What functions may name beside the columns they are computed over."""
 
     @staticmethod
     def of(
         compute: Mapping[str, str | Function],
-        columns: Columns,
+        columns: KernelColumns,
         given: Given,
-        pairs: Pairs | None = None,
-    ) -> Calls:
-        calls = Calls(pairs=pairs)
+        pairs: PairedSides | None = None,
+    ) -> AggregateCalls:
+        calls = AggregateCalls(pairs=pairs)
         for how in compute.values():
             if isinstance(how, Function):
                 calls._function(how, columns, given)
@@ -108,7 +108,7 @@ class Calls:
                 calls._expression(how, columns, given.resolver)
         return calls
 
-    def _expression(self, text: str, columns: Columns, resolver: Resolver | None) -> None:
+    def _expression(self, text: str, columns: KernelColumns, resolver: Resolver | None) -> None:
         constant = self.pairs.constant if self.pairs else None
         found = analyzed_over(text, columns.schema, resolver, constant)
         base = len(self.specs)
@@ -120,7 +120,7 @@ class Calls:
             self.outer = True
             self.texts.append(f"CAST(({_shifted(found.outer, base)}) AS {found.type})")
 
-    def _call(self, call: AggregateCall, columns: Columns) -> None:
+    def _call(self, call: AggregateCall, columns: KernelColumns) -> None:
         computed = columns.computed if self.pairs is None else self.pairs.computed
         given = [computed(*argument) for argument in zip(call.args, call.types, strict=True)]
         if call.where is not None:
@@ -129,7 +129,7 @@ class Calls:
         self.arguments.append(tuple(given))
         self.types.append(call.type)
 
-    def _function(self, how: Function, columns: Columns, given: Given) -> None:
+    def _function(self, how: Function, columns: KernelColumns, given: Given) -> None:
         directory, imports = given.directory, given.imports
         names = how.window_arguments(columns.schema, directory, imports=imports)
         taken = columns.fields(names)

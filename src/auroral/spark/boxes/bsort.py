@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from auroral.boxes.bsort import BSort
 from auroral.kernels.bsort import BSortKernel
-from auroral.spark.physical import Columns, Given, Physical, mark_fields
+from auroral.spark.plans.physical import Given, KernelColumns, Physical, mark_fields
 
 
 def lower(box: BSort, given: Given) -> Physical:
     """Groups are spread over buckets; every field travels with its tuple."""
-    columns = Columns(given.schemas[0])
+    columns = KernelColumns(given.schemas[0])
     fields, by = columns.fields(), columns.fields(box.order.by)
     kernel = BSortKernel(
         on=None if box.order.numbered else columns.field(box.order.on),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from auroral.boxes.dedup import Dedup
 from auroral.kernels.dedup import DedupKernel
-from auroral.spark.physical import Columns, Given, Physical, mark_fields
+from auroral.spark.plans.physical import Given, KernelColumns, Physical, mark_fields
 
 
 def lower(box: Dedup, given: Given) -> Physical:
     """Keys are spread over buckets; with slack whole groups must stay together."""
-    columns = Columns(given.schemas[0])
+    columns = KernelColumns(given.schemas[0])
     fields, by, keys = columns.fields(), columns.fields(box.order.by), columns.fields(box.keys)
     kernel = DedupKernel(
         on=columns.field(box.order.on),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from auroral.boxes.filter import REST, Filter
 from auroral.network.network import Network
 from auroral.network.types import Type
-from auroral.spark.frame import Condition, Frame, Lane
-from auroral.spark.functions import Failures, evaluate, without
+from auroral.spark.plans.frame import Frame, Lane, LaneCondition
+from auroral.spark.plans.functions import FunctionFailures, evaluate, without
 
 _BOOLEAN = Type("boolean")
 
 
 def lower(
     box: Filter, lane: Lane, frame: Frame, network: Network
-) -> tuple[dict[str, Lane], list[Failures]]:
+) -> tuple[dict[str, Lane], list[FunctionFailures]]:
     """The lanes of each port, and of tuples for which a Python function failed.
 
     The first predicate that holds wins, NULL counts as false.
@@ -23,7 +23,7 @@ def lower(
     ports: dict[str, Lane] = {}
     rest = without(lane, failures)
     for port, column in zip(box.predicates, columns, strict=True):
-        ports[port] = rest.where(Condition(column))
-        rest = rest.where(Condition(column, holds=False))
+        ports[port] = rest.where(LaneCondition(column))
+        rest = rest.where(LaneCondition(column, holds=False))
     ports[REST] = rest
     return ports, failures

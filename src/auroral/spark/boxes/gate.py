@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from auroral.boxes.gate import Gate
-from auroral.kernels.arrivals import Order
+from auroral.kernels.arrivals import InputOrder
 from auroral.kernels.gate import GateKernel
-from auroral.spark.physical import Columns, Given, Physical, mark_fields
+from auroral.spark.plans.physical import Given, KernelColumns, Physical, mark_fields
 
 
 def lower(box: Gate, given: Given) -> Physical:
     """Tuples are spread by the first field they are judged by."""
-    columns = Columns(given.schemas[0])
+    columns = KernelColumns(given.schemas[0])
     fields = columns.fields()
     orders = tuple(
-        Order(columns.field(order.on), by_mark=columns.fields(mark_fields(mark)))
+        InputOrder(columns.field(order.on), by_mark=columns.fields(mark_fields(mark)))
         for order, mark in zip(box.orders, given.marks, strict=True)
     )
     kernel = GateKernel(orders, fields, fields if "late" in given.wanted else ())

@@ -10,8 +10,8 @@ from auroral.boxes.predicate import sided
 from auroral.boxes.window import timeout_us
 from auroral.kernels.join import JoinKernel
 from auroral.network.types import Schema, Type
-from auroral.spark.physical import Columns, Given, Physical, mark_fields, ordered_column
-from auroral.sql.function_calls import Calls, called_of
+from auroral.spark.plans.physical import Given, KernelColumns, Physical, mark_fields, ordered_column
+from auroral.sql.expressions.function_calls import FunctionCalls, called_of
 
 _SIDES = ("left", "right")
 T = TypeVar("T")
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 def lower(box: Join, given: Given) -> Physical:
     """Keys are spread over buckets unless order must be inferred over all of an input."""
-    sides = tuple(Columns(schema) for schema in given.schemas)
+    sides = tuple(KernelColumns(schema) for schema in given.schemas)
     fields = tuple(side.fields() for side in sides)
     pairs, rest = equalities(box.on, given.schemas)
     keys = _keys(pairs, sides, given.tables)
@@ -72,14 +72,14 @@ def lower(box: Join, given: Given) -> Physical:
     )
 
 
-def _called(box: Join, given: Given) -> Calls | None:
+def _called(box: Join, given: Given) -> FunctionCalls | None:
     """The predicate without its calls of Python functions; None if there are none."""
     assert box.on is not None
     returns = {name.lower(): made.returns for name, made in given.functions.items()}
     if not called_of(box.on, returns):
         return None
     left, right = given.schemas
-    return Calls(sided(left=left, right=right)).taken_out(box.on, returns, given.resolver)
+    return FunctionCalls(sided(left=left, right=right)).taken_out(box.on, returns, given.resolver)
 
 
 def equalities(
@@ -105,7 +105,7 @@ def _common(left: Type, right: Type) -> Type | None:
 
 
 def _keys(
-    pairs: list[tuple[str, str]], sides: tuple[Columns, ...], tables: Sequence[int]
+    pairs: list[tuple[str, str]], sides: tuple[KernelColumns, ...], tables: Sequence[int]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns of both sides that must be equal; a table has only its fields."""
     keys: tuple[list[str], list[str]] = ([], [])

@@ -8,13 +8,13 @@ from auroral.boxes.map import Map
 from auroral.network.function import Function
 from auroral.network.network import Network
 from auroral.network.types import Schema
-from auroral.spark.frame import Frame, Lane
-from auroral.spark.functions import Failures, call, evaluate, without
+from auroral.spark.plans.frame import Frame, Lane
+from auroral.spark.plans.functions import FunctionFailures, call, evaluate, without
 
 
 def lower(
     box: Map, lane: Lane, frame: Frame, output: Schema, network: Network
-) -> tuple[Lane, list[Failures]]:
+) -> tuple[Lane, list[FunctionFailures]]:
     """The output lane, and the lanes of tuples for which a Python function failed."""
     columns = {name: lane.columns[name] for name in box.kept(frame.schema(lane))}
     texts = [(text, output.field(name).type) for name, text in box.texts.items()]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from auroral.boxes.number import Number
 from auroral.kernels.number import NumberKernel
-from auroral.spark.physical import Columns, Given, Physical
+from auroral.spark.plans.physical import Given, KernelColumns, Physical
 
 
 def lower(_box: Number, given: Given) -> Physical:
     """The fields as they are, then the number."""
-    columns = Columns(given.schemas[0])
+    columns = KernelColumns(given.schemas[0])
     fields = columns.fields()
     return Physical(NumberKernel(fields), (columns,), {"": (*fields, "number")})

@@ -10,25 +10,25 @@ from auroral.boxes.window import in_marks, timeout_us
 from auroral.eddy.vectors.pairs import PairExpression
 from auroral.kernels.resample import ResampleKernel
 from auroral.network.types import Field, Schema, Type
-from auroral.spark.boxes.aggregate import Calls
-from auroral.spark.physical import (
-    Columns,
+from auroral.spark.boxes.aggregate import AggregateCalls
+from auroral.spark.plans.physical import (
     Given,
+    KernelColumns,
     Physical,
     mark_fields,
     ordered_column,
     quoted,
 )
-from auroral.sql.expression import analyze
+from auroral.sql.expressions.expression import analyze
 
 
 def lower(box: Resample, given: Given) -> Physical:
     """The kernel finds the right tuples near each left one; arithmetic is done after it."""
-    left, right = (Columns(schema) for schema in given.schemas)
+    left, right = (KernelColumns(schema) for schema in given.schemas)
     on = box.left.type_in(left.schema, tuple_number=True)
     compute = without_right(box.compute, right.schema)
     pairs = LeftAndRight(left, right, left_field(left.schema, right.schema))
-    calls = Calls.of(compute, right, given, pairs)
+    calls = AggregateCalls.of(compute, right, given, pairs)
     constants = left.fields(left_reads(compute, left.schema, right.schema)) if calls.outer else ()
     by = right.fields(box.right.by)
     late = [
@@ -76,8 +76,8 @@ def lower(box: Resample, given: Given) -> Physical:
 class LeftAndRight:
     """Arguments over the columns of the right, or over both sides: those are computed per pair."""
 
-    left: Columns
-    right: Columns
+    left: KernelColumns
+    right: KernelColumns
     constant: Field | None
     expressions: list[PairExpression] = field(default_factory=list)
 

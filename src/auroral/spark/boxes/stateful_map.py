@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from auroral.boxes.stateful_map import StatefulMap
 from auroral.kernels.stateful_map import StatefulMapKernel, made_column
-from auroral.spark.physical import Columns, Given, Physical
+from auroral.spark.plans.physical import Given, KernelColumns, Physical
 
 
 def lower(box: StatefulMap, given: Given) -> Physical:
     """All fields travel: the class gets whole rows."""
-    columns = Columns(given.schemas[0])
+    columns = KernelColumns(given.schemas[0])
     fields, by = columns.fields(), columns.fields(box.by)
     kept = columns.fields(box.kept(columns.schema))
     returned = given.output.fields[len(kept) :]

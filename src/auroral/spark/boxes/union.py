@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from auroral.network.types import Schema
-from auroral.spark.frame import Lane
+from auroral.spark.plans.frame import Lane
 
 
 def lower(

@@ -1,0 +1,74 @@
+"""Experiments: each prints ratios measured in one run, as a table and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from auroral.errors import UsageError
+from benchmarks.report import Report
+
+
+class Benchmark(Protocol):
+    """An experiment by name; `plots` is a directory for charts, `only` names parts of it.
+
+    `peers` are interpreters that have other systems to compare with.
+    """
+
+    def __call__(
+        self,
+        *,
+        quick: bool = False,
+        plots: Path | None = None,
+        only: Sequence[str] = (),
+        peers: Sequence[Path] = (),
+    ) -> Report: ...
+
+
+def _micro(
+    *,
+    quick: bool = False,
+    plots: Path | None = None,
+    only: Sequence[str] = (),
+    peers: Sequence[Path] = (),
+) -> Report:
+    from benchmarks.micro import micro
+
+    _require_no_peers("micro", peers)
+    if plots is not None or only:
+        raise UsageError("BAD_OPTION", "the benchmark micro has no plots and no parts")
+    return micro(quick=quick)
+
+
+def _oop(
+    *,
+    quick: bool = False,
+    plots: Path | None = None,
+    only: Sequence[str] = (),
+    peers: Sequence[Path] = (),
+) -> Report:
+    from benchmarks.oop.experiments import oop
+
+    _require_no_peers("oop", peers)
+    return oop(quick=quick, plots=plots, only=only)
+
+
+def _cacq(
+    *,
+    quick: bool = False,
+    plots: Path | None = None,
+    only: Sequence[str] = (),
+    peers: Sequence[Path] = (),
+) -> Report:
+    from benchmarks.cacq.experiments import cacq
+
+    return cacq(quick=quick, plots=plots, only=only, peers=peers)
+
+
+def _require_no_peers(name: str, peers: Sequence[Path]) -> None:
+    if peers:
+        raise UsageError("BAD_OPTION", f"the benchmark {name} has no peers")
+
+
+BENCHMARKS: dict[str, Benchmark] = {"micro": _micro, "oop": _oop, "cacq": _cacq}

@@ -1,0 +1,264 @@
+"""Delivery: from logs to what outputs give, each tuple once and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
+
+import pyarrow as pa
+
+from auroral.eddy.registered import NEVER
+from auroral.engine.queries.registry import QueryRegistry
+from auroral.engine.results.batches import NOTHING, steps_of, visible
+from auroral.engine.results.readers import Readers, consumer
+from auroral.engine.results.views import View
+from auroral.engine.runtime.stepper import Stepper
+from auroral.engine.runtime.train import cut
+from auroral.errors import UsageError, closest, list_existing
+from auroral.ids import ALL_QUERIES, ArcId, OutputReader
+from auroral.network.check import CheckedNetwork
+from auroral.spark.plans.plan import in_order
+from auroral.storage import HELD, Change, Store
+
+_MOST_WAITING = 64
+
+Batches = Iterator[tuple[int, pa.Table]]
+"""Tuples step by step, each with the moment before which they lie."""
+
+
+class Outputs:
+    """The outputs of a network: which arc or query each reads, and how far it has come."""
+
+    def __init__(
+        self,
+        checked: CheckedNetwork,
+        store: Store,
+        sources: Mapping[str, str],
+        now_us: Callable[[], int],
+        stepper: Stepper,
+        queries: QueryRegistry,
+        sinks: Mapping[str, object],
+        sunk: Set[str],
+    ):
+        """`sources` are arcs and queries by output; `sinks` are open, `sunk` may be again."""
+        self._store = store
+        self._queries = queries
+        self._stepper = stepper
+        self._sources = dict(sources)
+        self._whole = {
+            arc: View(arc, checked.schema_of(arc).arrow(), 0, lambda table: table)
+            for arc in sources.values()
+            if arc in checked.arcs
+        }
+        self._sinks = sinks
+        self._known = sunk
+        catalogue = queries.catalogue
+        self.readers = Readers(store, catalogue, self._sources, sinks, sunk, queries.pending)
+        self._now_us = now_us
+        self.lag_s: dict[str, float] = {}
+        """How old the newest tuple of an output was when it was delivered."""
+
+    def begin(self, view: View, reader: str) -> None:
+        """Let a new reader begin after what others took together with it."""
+        head = self.head(view, reader)
+        if head > self._store.head(view.log, reader):
+            self._store.commit(Change(heads={(view.log, reader): head}))
+
+    def forget(self, removed: Collection[str]) -> None:
+        """Drop what is remembered of who read queries that are no more, and how much."""
+        gone = {name for name in removed if self.source(name) == name}
+        if not gone:
+            return
+        readers = [place for name in gone for place in self._store.readers(consumer(name))]
+        names = gone | {_output_of(reader) for _, reader in readers}
+        counted = [(name, "out") for name in names if (name, "out") in self._store.counters]
+        if readers or counted:
+            self._store.forget([], readers, counters=counted)
+        with self._queries.lock:
+            for name in names:
+                self.lag_s.pop(name, None)
+                self.readers.forget(name)
+
+    def dequeue(self, output: str, limit: int | None = None) -> pa.Table:
+        """What came since the last call; whole steps, so perhaps some more than `limit`."""
+        output = self._meant(output)
+        view = self._view(output)
+        if output in self._sinks:
+            raise UsageError("HAS_SINK", f"the output {output} is delivered to its sink already")
+        self._require_own(output)
+        return self._taken(output, view, [consumer(output)], limit)
+
+    def _meant(self, name: str) -> str:
+        """The output that a name means: that of an arc, as `q.late`, which one output reads."""
+        readers = [output for output, source in self._sources.items() if source == name]
+        alone = name not in self._sources and ArcId.parse(name).port and len(readers) == 1
+        return readers[0] if alone else name
+
+    def _require_own(self, output: str) -> None:
+        """Refuse to give what others get: nothing is kept for a query or member then."""
+        with self._queries.lock:
+            query = self.readers.query_of(output)
+            others = self.readers.outputs_of(query)
+            if output in others or not self.readers.is_apart(query):
+                return
+        if others:
+            problem = f"the results of {query} are read by {', '.join(sorted(others))}"
+            raise UsageError("HAS_OUTPUT", problem, hint="dequeue the output, or give it a sink")
+        raise UsageError("HAS_SINK", f"the results of {query} are delivered to a sink already")
+
+    def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
+        """The results of many queries since the last call, each tuple once."""
+        readers = self.readers
+        view, of_all = self._queries.catalogue.together(name, readers.taken_by, readers.is_apart)
+        if not of_all:
+            return self._taken(str(name), view, [consumer(str(name))], limit)
+        return self._taken(name or "*", view, [ALL_QUERIES, *readers.unbound(view.log)], limit)
+
+    def _taken(self, name: str, view: View, readers: list[str], limit: int | None) -> pa.Table:
+        if limit is not None and not (isinstance(limit, int) and limit >= 0):
+            raise UsageError("BAD_CALL", f"limit is a number of rows, not {limit!r}")
+        parts: list[pa.Table] = []
+        head: int | None = None
+        for complete_before, table in self.new(view, *readers):
+            parts.append(table)
+            head = complete_before
+            if limit is not None and sum(p.num_rows for p in parts) >= limit:
+                break
+        rows = [visible(part).cast(view.schema) for part in parts if part.num_rows]
+        table = view.finish(pa.concat_tables(rows) if rows else view.schema.empty_table())
+        if head is not None:
+            counts = {(name, "out"): table.num_rows}
+            heads = {(view.log, r): max(head, self._store.head(view.log, r)) for r in readers}
+            change = Change(heads=heads, counts=counts)
+            self._store.commit(change)
+            self.took(change, view.log)
+        self.note_lag(name, parts)
+        return table
+
+    def compact(self) -> None:
+        """Merge small segments of outputs that nobody has read; drop what nobody can read."""
+        for arc in [
+            *self._whole,
+            *(query.arc for query in self._queries.standalone.running.queries.values()),
+        ]:
+            if len(self._store.segments(arc)) > _MOST_WAITING:
+                self._store.compact(arc)
+        there = self._queries.logs()
+        for log in self._store.held():
+            if log not in there:  # its queries are no more
+                self._hold(log, self._stepper.emitted_before(log))
+            elif self._store.segments(log):
+                self.let_go(log)
+
+    def took(self, change: Change, log: str) -> None:
+        """Readers of a log have come further: let go of what everybody has."""
+        further: dict[tuple[str, str], int] = {}
+        with self._queries.lock:
+            for _, reader in change.heads:
+                found = self.readers.by_all_members(_output_of(reader))
+                if found is not None and found[1] > self._store.head(log, consumer(found[0])):
+                    further[log, consumer(found[0])] = found[1]
+        query = self._queries.standalone.running.source(log)
+        query = "" if query == log else query
+        others = self.readers.outputs_of(query) if query and query not in self._known else ()
+        if others:  # it is not read by itself
+            further[log, consumer(query)] = min(self._store.head(log, consumer(o)) for o in others)
+        if further:
+            self._store.commit(Change(heads=further))
+        self.let_go(log)
+
+    def let_go(self, log: str) -> None:
+        """Keep of results of queries what not everybody has."""
+        with self._queries.lock:
+            taken = self.readers.taken(log)
+        if taken is not None and self._store.has_cursor(log, HELD):
+            self._hold(log, taken)
+
+    def _hold(self, log: str, moment: int) -> None:
+        """Keep results from a moment on."""
+        if moment > self._store.head(log, HELD):
+            self._store.commit(Change(heads={(log, HELD): moment}))
+
+    def waiting(self, output: str) -> int | None:
+        """Tuples not delivered yet, of a query those in its log; None if that was removed."""
+        view = self.found(output)
+        if view is None:
+            return None
+        return self._store.rows_since(view.log, self.head(view, consumer(output)))
+
+    def source(self, output: str) -> str:
+        """What an output gives: an arc, a query, a family or a member."""
+        return self._sources.get(output, output)
+
+    def require(self, output: str) -> None:
+        """Refuse what is no output."""
+        self._view(output)
+
+    def _view(self, output: str) -> View:
+        """What there is to read under a name."""
+        source = self.source(output)
+        view = self._whole.get(source) or self._queries.catalogue.view(source)
+        if view is not None:
+            return view
+        if source != output:
+            problem = f"the output {output} reads {source}, which was removed"
+            raise UsageError("UNKNOWN_OUTPUT", problem)
+        names = list(dict.fromkeys([*self._sources, *self._queries.catalogue.names()]))
+        raise UsageError(
+            "UNKNOWN_OUTPUT",
+            f"there is no output {output}; {list_existing(names)}",
+            hint=closest(output, names),
+        )
+
+    def found(self, output: str) -> View | None:
+        """The same, None if the query was removed."""
+        try:
+            return self._view(output)
+        except UsageError:
+            return None
+
+    def head(self, view: View, reader: str) -> int:
+        """The first moment of which a reader has not everything."""
+        if reader == ALL_QUERIES:
+            return max(self._store.head(view.log, ALL_QUERIES), view.since)
+        with self._queries.lock:
+            return max(self.readers.head(_output_of(reader), view.log), view.since)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(filter(self.found, dict.fromkeys([*self._sources, *self._sinks])))
+
+    def new(self, view: View, *readers: str) -> Batches:
+        """What readers have not taken yet; where they are now counts."""
+        return self.batches(view, min(self.head(view, reader) for reader in readers))
+
+    def batches(self, view: View, head: int, until: int = NEVER) -> Batches:
+        """Tuples from a moment on and up to another, as far as they are there."""
+        complete = min(self._stepper.emitted_before(view.log), until)
+        for complete_before, group in steps_of(self._store.segments(view.log, head)):
+            last = min(complete_before, complete)
+            if last <= head:
+                return
+            # Compaction may have put what was delivered together with what was not.
+            tables = [view.rows(cut(self._store.table(s), head, last)) for s in group if s.file]
+            whole = pa.concat_tables(tables, promote_options="default") if tables else NOTHING
+            yield last, in_order(whole)
+
+    def is_done(self, log: str, moment: int) -> bool:
+        """Whether all of a log that came before a moment is there."""
+        next_epoch = self._queries.versions.next_epoch
+        if next_epoch is not None and next_epoch < moment:
+            return False  # who writes it may not be there yet
+        emitted = self._stepper.emitted_before(log)
+        return min(emitted, self._stepper.done_before()) >= moment
+
+    def note_lag(self, output: str, tables: list[pa.Table]) -> None:
+        for table in tables:
+            if table.num_rows:
+                age_us = self._now_us() - table["_ts"][-1].as_py()
+                self.lag_s[output] = round(max(age_us, 0) / 1e6, 3)
+
+
+def _output_of(reader: str) -> str:
+    """The output that a consumer of a log is; other consumers have no other name."""
+    found = OutputReader.parse(reader)
+    return reader if found is None else found.output

@@ -1,0 +1,405 @@
+"""The loop: forms trains, runs steps and delivers, in a thread of its own or when asked."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+
+from auroral.engine.ingest.ingest import Ingest
+from auroral.engine.runtime.stepper import Limits
+from auroral.engine.topology.background import BackgroundCompilation
+from auroral.engine.topology.execution import (
+    Execution,
+    is_epoch_complete,
+    is_latest,
+    next_epoch_start,
+    next_execution,
+    plan_next,
+    retain_for_next,
+    without_failed_queries,
+)
+from auroral.engine.topology.plan import ExecutionPlan
+from auroral.errors import AuroralError, RunError, UsageError, ended
+from auroral.io.sources.interleave import Interleaver
+from auroral.network.types import Schema
+from auroral.scheduling.superboxes import Superbox
+from auroral.spark.session.causes import FROM_SPARK, reason
+
+ALL_SOURCES = "all sources"
+"""The name under which the manifest keeps how far the sources were read."""
+_HEARTBEAT_S = 0.5
+_IDLE_S = 1.0
+_POLL_S = 0.05
+_BACKLOG_TRAINS = 4
+_MOST_ROWS = 250_000
+_ASKED = ("soundex(text)", "soundex('text')", "levenshtein(text, 'text')")
+"""Functions that only Spark knows, of fields and of constants: each kind is slow the first time."""
+
+
+class Loop:
+    """Two threads: one feeds from the sources, one runs steps and delivers.
+
+    Without them (`background=False`) every round is run by whoever waits. What goes wrong in a
+    thread is kept in `failure` and raised at the next call.
+    """
+
+    def __init__(
+        self,
+        ingest: Ingest,
+        execution: Execution,
+        sources: Interleaver | None,
+        *,
+        train: int,
+        background: bool,
+        heartbeats: bool,
+    ):
+        self._ingest = ingest
+        self.execution = execution
+        """The boxes that run now; who changes them holds `_busy`."""
+        self._sources = sources
+        self._train = train
+        self._background = background
+        self._heartbeats = heartbeats
+        self._ticked = time.monotonic()
+        self._changed = threading.Condition()
+        self._stopping = threading.Event()
+        self._warm = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._worker: int | None = None
+        self._drafting: BackgroundCompilation | None = None
+        """Of the boxes that come next, if there are any."""
+        self._given_up: list[BackgroundCompilation] = []
+        """Of boxes that were to come, while others are drafted."""
+        self._busy = threading.RLock()
+        """Held during a round: whoever holds it sees no step under way."""
+        self._asking = 0
+        """How many wait for the end of a round."""
+        self.failure: AuroralError | None = None
+        self.exhausted = sources is None
+        """Whether all sources have ended; set by whoever feeds, who alone may ask them."""
+
+    def start(self) -> None:
+        if self._background:
+            targets = [self._run, self._ask] + ([self._feed] if self._sources else [])
+            for target in targets:
+                thread = threading.Thread(target=self._guarded, args=(target,), daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def stop(self) -> None:
+        """End after the step under way."""
+        self._stopping.set()
+        self.wake()
+        for thread in self._threads:
+            thread.join()
+        for drafting in [*self._given_up, *filter(None, [self._drafting])]:
+            drafting.wait()
+        self.execution.stepper.wait()
+        if self._sources:
+            self._sources.close()
+
+    def wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def wait(self, timeout_s: float) -> None:
+        """Sleep until something happened; without threads, do a round instead."""
+        if self._background:
+            with self._changed:
+                self._changed.wait(timeout_s)
+        else:
+            self.work()
+
+    def drain(self, timeout_s: float | None, *, endless: bool, since: float) -> None:
+        """Wait until all that has arrived is processed; from sources that end, all they have.
+
+        The time counts from `since`, of the monotonic clock.
+        """
+        self.require_outside("wait until everything is delivered")
+        deadline = None if timeout_s is None else since + timeout_s
+        if not self._background:
+            self._work_until(deadline, timeout_s, endless=endless)
+            return
+        target = self._ingest.next_moment
+        while not self.reached(None if self._sources and not endless else target):
+            if self.failure:
+                raise self.failure
+            self.require_going()
+            left = _IDLE_S if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                raise not_drained(timeout_s)
+            self.wait(min(left, _IDLE_S))
+
+    def _work_until(
+        self, deadline: float | None, timeout_s: float | None, *, endless: bool
+    ) -> None:
+        """Do rounds until there is nothing to do; the time is looked at between them."""
+        while True:
+            worked = self.work()
+            pause_s = self._sources.pause_s if self._sources and not endless else 0.0
+            if not worked and not pause_s:
+                return
+            left = pause_s if deadline is None else deadline - time.monotonic()
+            if deadline is not None and left <= 0:
+                raise not_drained(timeout_s)
+            if not worked:
+                self._stopping.wait(min(left, pause_s))
+
+    def reached(self, moment: int | None) -> bool:
+        """Whether everything before a moment is done; None: and all sources have ended."""
+        if moment is None:
+            if not self.exhausted:
+                return False
+            moment = self._ingest.next_moment
+        others, execution = next_epoch_start(self.execution), self.execution
+        if others is not None and others <= moment:
+            return False
+        done = execution.stepper.done_before() >= moment and execution.stepper.is_settled()
+        return done and execution.sinks.delivered and is_latest(execution)
+
+    def work(self, until: int | None = None) -> bool:
+        """One round: form trains, run steps, deliver; False if there was nothing to do.
+
+        With `until` nothing is read from sources, and nothing from that moment on is processed.
+
+        After a failure there are no more rounds: only a restart knows what is true.
+        """
+        if self.failure:
+            raise self.failure
+        with self.failing():
+            return self._round(until)
+
+    def _round(self, until: int | None) -> bool:
+        nested = self.in_round  # a sink waits, and is not to see other boxes
+        with self._busy, self._working():
+            fed = not self._background and until is None and self._pull()
+            complete = self._ingest.seal()
+            worked = self._step(complete if until is None else min(complete, until))
+            worked = (not nested and self._move_on()) or worked
+            delivered = self.execution.sinks.deliver()
+            if worked:
+                self.execution.outputs.compact()
+            elif until is None and self._tick_due():
+                self._ingest.tick()
+                worked = True
+        self.wake()
+        return bool(fed or worked or delivered)
+
+    def _step(self, complete: int) -> bool:
+        limits = self._limits()  # who looks after that: what comes next is the same from now on
+        try:
+            return self.execution.stepper.step(complete, limits)
+        except RunError as error:
+            self.execution = without_failed_queries(self.execution, error)
+            return True
+
+    def move_on(self) -> None:
+        """Go on with boxes that come, and without sinks that have everything; if nobody works."""
+        if not self.in_round and self._busy.acquire(blocking=False):
+            try:
+                self._move_on()
+                self.execution.sinks.close_done()
+            finally:
+                self._busy.release()
+
+    def _limits(self) -> Limits:
+        """How far superboxes may go before others come; those that stay need not wait."""
+        moment = next_epoch_start(self.execution)
+        if moment is None:
+            return Limits()
+        if not self._threads:
+            return Limits(moment)
+        following = self._drafting.plan if self._drafting is not None else None
+        if self._drafting is None or not self._drafting.fits(self.execution, following):
+            self._draft()
+            following = None
+        staying = following.same if following is not None else frozenset[Superbox]()
+        return Limits(moment, staying, self.execution.context.queries.versions.later_epoch)
+
+    def _draft(self) -> None:
+        """Begin to make ready what comes next."""
+        if self._drafting is not None:
+            self._drafting.give_up()
+            self._given_up = [*filter(lambda one: one.is_alive, self._given_up), self._drafting]
+        retain_for_next(self.execution)
+        self._drafting = BackgroundCompilation(self.execution, self.wake)
+
+    def _move_on(self) -> bool:
+        """Go on with the boxes that come next, if all before them is done."""
+        following = self._following()
+        execution = next_execution(self.execution, following) if following is not None else None
+        if execution is None:
+            return False
+        self.execution, self._drafting = execution, None
+        return True
+
+    def _following(self) -> ExecutionPlan | None:
+        """The network that comes next, if it may."""
+        if not self._threads:
+            return plan_next(self.execution) if is_epoch_complete(self.execution) else None
+        drafting = self._drafting
+        if drafting is None or not drafting.ready:
+            return None
+        if drafting.error is not None:
+            raise drafting.error
+        return drafting.plan if drafting.fits(self.execution, drafting.plan) else None
+
+    @contextlib.contextmanager
+    def _working(self) -> Iterator[None]:
+        """Remember whose round it is; sinks are called in it, and may begin others."""
+        before, self._worker = self._worker, threading.get_ident()
+        try:
+            yield
+        finally:
+            self._worker = before
+
+    @property
+    def retries(self) -> dict[str, int]:
+        """How often the sources of streams were asked again after a failure."""
+        return self._sources.retries if self._sources else {}
+
+    @property
+    def in_round(self) -> bool:
+        """Whether a sink asks that is called in a round."""
+        return self._worker == threading.get_ident()
+
+    def require_outside(self, what: str) -> None:
+        """Refuse what would wait for the round that it is called in."""
+        if self.in_round:
+            raise UsageError("NOT_HERE", f"a sink cannot {what}", hint="let another thread do it")
+
+    def require_going(self) -> None:
+        """Refuse what comes when the engine ends; sinks may still do what they have begun."""
+        if self._stopping.is_set() and not self.in_round:
+            raise ended()
+
+    def settle(self, moment: int) -> None:
+        """Process and deliver all before a moment, and nothing after it."""
+        with self.between_rounds():
+            while not self.reached(moment):
+                if not self.work(moment):
+                    if self._drafting is None or self._drafting.ready:
+                        break
+                    self._drafting.wait()
+
+    @contextlib.contextmanager
+    def between_rounds(self) -> Iterator[None]:
+        """Let no step be under way: the next round waits, however much there is to do."""
+        with self._changed:
+            self._asking += 1
+        try:
+            with self._busy:
+                yield
+        finally:
+            with self._changed:
+                self._asking -= 1
+                self._changed.notify_all()
+
+    def _let_others(self) -> None:
+        """Wait for those who ask; a lock alone would be taken again before they wake up."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._asking or self._stopping.is_set())
+
+    @contextlib.contextmanager
+    def failing(self) -> Iterator[None]:
+        """After an error in here do nothing more: what is in memory may not be what is true."""
+        try:
+            yield
+        except Exception as error:
+            self.failure = _told(error)
+            self.wake()
+            if self.failure is error:
+                raise
+            raise self.failure from error
+
+    # ── the threads ──
+
+    def _guarded(self, target: object) -> None:
+        assert callable(target)
+        try:
+            target()
+        except BaseException as error:  # whoever waits would wait for ever
+            self.failure = _told(error)
+        self.wake()
+
+    def _run(self) -> None:
+        with self._busy:  # queries may come that need other boxes
+            self.execution.stepper.warm_up()
+        self._warm.set()
+        while not self._stopping.is_set():
+            self._let_others()
+            if not self.work():
+                with self._changed:
+                    if not self._is_behind() and not self._stopping.is_set():
+                        drafting = self._drafting is not None
+                        self._changed.wait(_POLL_S if drafting else self._idle_s)
+
+    def _is_behind(self) -> bool:
+        """Whether something can be done that was not when it was tried."""
+        stepper, drafting = self.execution.stepper, self._drafting
+        if drafting is not None and not drafting.ready:
+            return self._ingest.ready
+        behind = stepper.done_before() < self._ingest.complete or not stepper.is_settled()
+        return behind or next_epoch_start(self.execution) is not None or self._ingest.ready
+
+    @property
+    def _idle_s(self) -> float:
+        return _HEARTBEAT_S if self._heartbeats else _IDLE_S
+
+    def _await_warm(self) -> None:
+        while not self._stopping.is_set() and not self._warm.wait(_POLL_S):
+            pass
+
+    def _ask(self) -> None:
+        """Let Spark load what it tells types with, before a query asks for some."""
+        self._await_warm()
+        for text in _ASKED:
+            if not self._stopping.is_set():
+                with contextlib.suppress(Exception):
+                    self.execution.context.settings.resolver(text, Schema.parse("text string"))
+
+    def _feed(self) -> None:
+        # A live source must not run ahead while Spark's first job loads half the JVM.
+        self._await_warm()
+        while not self._stopping.is_set() and not self.exhausted:
+            behind = self._ingest.next_moment - self.execution.stepper.done_before()
+            if behind < _BACKLOG_TRAINS * self._train and self._pull():
+                self.wake()
+            else:
+                self._stopping.wait(_POLL_S)
+
+    def _pull(self) -> bool:
+        """Take the next rows of the sources; False if there were none."""
+        if self._ingest.ended is not None:
+            self.exhausted = True
+        if self._sources is None or self.exhausted:
+            return False
+        parts = self._sources.next(min(self._train, _MOST_ROWS))
+        if parts:
+            self._ingest.feed(parts, {ALL_SOURCES: self._sources.offset})
+        else:
+            self.exhausted = self._sources.exhausted
+        return bool(parts)
+
+    def _tick_due(self) -> bool:
+        """With heartbeats the clock passes although nothing arrives."""
+        now = time.monotonic()
+        if not self._heartbeats or not self._background or now - self._ticked < _HEARTBEAT_S:
+            return False
+        self._ticked = now
+        return True
+
+
+def not_drained(timeout_s: float | None) -> RunError:
+    """Something took longer than it was given."""
+    return RunError("TIMEOUT", f"not drained within {timeout_s} s")
+
+
+def _told(error: BaseException) -> AuroralError:
+    if isinstance(error, AuroralError):
+        return error
+    if isinstance(error, FROM_SPARK):
+        return RunError("SPARK_FAILED", reason(error))
+    return RunError("INTERNAL", f"{type(error).__name__}: {error}")

@@ -1,0 +1,194 @@
+"""What depends on which boxes there are, put together; made anew when boxes come or go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from auroral.engine.lifecycle.epochs import Flows
+from auroral.engine.lifecycle.standalone import ActiveStandalone
+from auroral.engine.results.outputs import Outputs
+from auroral.engine.runtime.stateful_step import StatefulBox
+from auroral.engine.runtime.stepper import Stepper
+from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.engine.sinks.sinks import Sinks
+from auroral.engine.topology.assembly import stateful_boxes
+from auroral.engine.topology.consumers import (
+    drop_removed_boxes,
+    drop_unused_eddy_state,
+    register_consumers,
+    release_retained,
+    retain,
+)
+from auroral.engine.topology.plan import EngineContext, ExecutionPlan, empty_slots, make_plan
+from auroral.errors import RunError
+from auroral.network.check import CheckedNetwork
+from auroral.scheduling.superboxes import Superbox
+from auroral.storage import Change, Store
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A running network: its boxes, their progress, their steps, their outputs."""
+
+    context: EngineContext
+    plan: ExecutionPlan
+    watermarks: WatermarkTracker
+    stateful: Mapping[str, StatefulBox]
+    stepper: Stepper
+    sinks: Sinks
+    generation: int
+    """How often boxes had come or gone when it was put together."""
+
+    @property
+    def checked(self) -> CheckedNetwork:
+        return self.plan.checked
+
+    @property
+    def superboxes(self) -> tuple[Superbox, ...]:
+        return self.plan.superboxes
+
+    @property
+    def outputs(self) -> Outputs:
+        return self.sinks.outputs
+
+
+def initial_plan(context: EngineContext) -> ExecutionPlan:
+    """The network as it was when an earlier run ended, or as it is without queries."""
+    empty_slots(context.store)
+    return make_plan(context, context.queries.standalone.running, context.queries.versions.flows)
+
+
+def build_execution(
+    context: EngineContext,
+    plan: ExecutionPlan,
+    *,
+    ended: int | None,
+    before: Execution | None = None,
+) -> Execution:
+    """Put a network together; boxes that are new begin where boxes changed last.
+
+    What was compiled for the network before, and learnt, is kept.
+    """
+    settings, store, queries = context.settings, context.store, context.queries
+    checked, superboxes, arcs = plan.checked, plan.superboxes, plan.arcs
+    drop_removed_boxes(store, queries)
+    drop_unused_eddy_state(store, queries)
+    boxes = {box for superbox in superboxes for box in superbox.boxes}
+    watermarks = WatermarkTracker(checked, store.manifest.progress(), boxes)
+    store.progressing = plan.progressing
+    begin = lambda box: max(queries.versions.epoch_start, plan.standalone.began(box))  # noqa: E731
+    register_consumers(store, superboxes, arcs, watermarks.logs(), begin)
+    release_retained(store, queries.versions.next_epoch)
+    _forget_steps(store, superboxes)
+    if ended is not None:
+        watermarks.end(ended)
+    kept = {s.stateful: before.stateful[s.stateful] for s in plan.same if before and s.stateful}
+    if before is not None:
+        plan.runner.take_over(before.plan.runner, plan.same)
+    tables = settings.tables
+    stateful = stateful_boxes(
+        checked, store, watermarks, superboxes, plan.stateful, kept, tables=tables, queries=queries
+    )
+    stepper = Stepper(
+        checked,
+        store,
+        plan.runner,
+        context.dead,
+        watermarks,
+        superboxes,
+        stateful,
+        train=settings.train,
+        driver_bytes=settings.driver_bytes,
+    )
+    sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
+    sources |= {n: o.from_ for n, o in settings.network.outputs.items() if n not in arcs}
+
+    def outputs(sinks: Sinks) -> Outputs:
+        now_us, known = settings.now_us, sinks.known
+        return Outputs(checked, store, sources, now_us, stepper, queries, sinks.open, known)
+
+    sinks = Sinks(store, queries, outputs) if before is None else before.sinks
+    if before is not None:
+        sinks.outputs = outputs(sinks)
+        sinks.outputs.lag_s = before.outputs.lag_s
+        stepper.take_over(before.stepper)
+        for name, box in before.stateful.items():
+            if name not in kept:
+                box.discard()
+    return Execution(
+        context, plan, watermarks, stateful, stepper, sinks, queries.versions.generation
+    )
+
+
+def next_epoch_start(execution: Execution) -> int | None:
+    """The moment from which on there are other boxes."""
+    return execution.context.queries.versions.next_epoch
+
+
+def is_latest(execution: Execution) -> bool:
+    """Whether no others have come, which may just be put together."""
+    return execution.generation == execution.context.queries.versions.generation
+
+
+def plan_next(execution: Execution) -> ExecutionPlan:
+    """The network with the boxes that come next."""
+    return make_plan(execution.context, *_next(execution), execution.plan)
+
+
+def is_planned_next(execution: Execution, following: ExecutionPlan) -> bool:
+    """Whether it is still the one that comes next."""
+    return (following.standalone, following.flows) == _next(execution)
+
+
+def _next(execution: Execution) -> tuple[ActiveStandalone, Flows]:
+    queries = execution.context.queries
+    with queries.lock:
+        moment = next_epoch_start(execution)
+        standalone = queries.standalone.running if moment is None else queries.standalone.at(moment)
+        return standalone, queries.versions.next_flows
+
+
+def retain_for_next(execution: Execution) -> None:
+    """Keep what boxes that are to come will need, so that others need not wait for them."""
+    moment = next_epoch_start(execution)
+    if moment is not None:
+        arcs = [arc for superbox in execution.superboxes for arc in superbox.terminals]
+        retain(execution.context.store, [*execution.checked.network.streams, *arcs], moment)
+
+
+def is_epoch_complete(execution: Execution, following: ExecutionPlan | None = None) -> bool:
+    """Whether there are boxes to come, and all before them is done."""
+    moment, stepper = next_epoch_start(execution), execution.stepper
+    staying = following.same if following else execution.superboxes
+    return moment is not None and stepper.done_before() >= moment and stepper.is_settled(staying)
+
+
+def next_execution(before: Execution, following: ExecutionPlan) -> Execution | None:
+    """The network with the boxes that come next; None if it is too early, or these are others."""
+    queries = before.context.queries
+    with queries.lock:
+        if not is_epoch_complete(before, following) or not is_planned_next(before, following):
+            return None
+        queries.enter_epoch(before.stepper.progress(queries.versions.starts[0]))
+    return build_execution(before.context, following, ended=before.watermarks.ended, before=before)
+
+
+def without_failed_queries(before: Execution, error: RunError) -> Execution:
+    """The same network without the queries whose boxes failed; an error if none did by itself."""
+    standalone = before.context.queries.standalone
+    owner = before.plan.standalone.owner
+    culprits = before.stepper.culprits(owner) if error.code == "SPARK_FAILED" else {}
+    if not culprits:
+        raise error
+    standalone.fail(culprits)
+    reduced = make_plan(before.context, standalone.running, before.plan.flows, before.plan)
+    return build_execution(before.context, reduced, ended=before.watermarks.ended, before=before)
+
+
+def _forget_steps(store: Store, superboxes: Sequence[Superbox]) -> None:
+    """Steps that a crash left behind of boxes that are no more are nobody's to run again."""
+    names = {superbox.name for superbox in superboxes}
+    for step, box, _, _ in store.manifest.open_steps():
+        if box not in names:
+            store.commit(Change(finished_step=step))

@@ -1,0 +1,72 @@
+"""Which superboxes a network runs as, and what it cannot run."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from pathlib import Path
+
+from auroral.boxes.eddy import Eddy
+from auroral.engine.ingest.tables import require_readable
+from auroral.engine.lifecycle.standalone import ActiveStandalone
+from auroral.errors import UsageError
+from auroral.io.open import sinks_to_come
+from auroral.network.check import CheckedNetwork
+from auroral.network.environment import resolved
+from auroral.network.network import Network
+from auroral.scheduling.superboxes import Superbox, superboxes
+from auroral.spark.plans.lowering import not_executable
+
+
+def require_executable(
+    network: Network, bound: Iterable[str] = (), tables: Container[str] = ()
+) -> None:
+    """Refuse what can be declared but not run yet, by name.
+
+    `bound` outputs have other sinks, and the rows of `tables` are given.
+    """
+    for name in network.tables:
+        if name not in tables:
+            require_readable(network, name)
+    for name, box in network.boxes.items():
+        if not box.executable:
+            raise not_executable(network.place("boxes", name), box)
+    for name, format in sinks_to_come(network).items():
+        if name not in bound:
+            raise UsageError(
+                "UNKNOWN_FORMAT",
+                f"this version checks {format} sinks but does not write to them yet",
+                where=network.place("outputs", name, "sink"),
+                hint="give the output another sink",
+            )
+
+
+def output_arcs(checked: CheckedNetwork, bound: Iterable[str] = ()) -> dict[str, str]:
+    """Outputs and the arcs they deliver; any arc with a sink of its own is an output too."""
+    arcs = {name: output.from_ for name, output in checked.network.outputs.items()}
+    return arcs | {name: name for name in bound if name not in arcs and name in checked.arcs}
+
+
+def all_superboxes(
+    checked: CheckedNetwork, outputs: Mapping[str, str], standalone: ActiveStandalone
+) -> tuple[Superbox, ...]:
+    """Fused boxes, and one empty superbox per stream that feeds none: its log moves on too.
+
+    The boxes of queries that failed are left out, of what would be fused without that: what
+    others read, and where they are, stays as it was.
+    """
+    eddies = [name for name, box in checked.network.boxes.items() if isinstance(box, Eddy)]
+    fused = superboxes(checked, [*outputs.values(), *eddies])
+    left = {box for box in checked.network.boxes if standalone.owner(box) not in standalone.failed}
+    fused = tuple(superbox.having(left) for superbox in fused)
+    read = {source for superbox in fused for source in superbox.sources}
+    alone = [name for name in checked.network.streams if name not in read]
+    return (*fused, *(Superbox(name, (name,), (), ()) for name in alone))
+
+
+def declared_jars(network: Network) -> list[Path]:
+    """The jars that the network names; relative paths are below the network file."""
+    names = enumerate(network.engine.jars)
+    root = network.directory or Path()
+    return [
+        root / resolved(name, lambda i=i: network.place("engine", "jars", i)) for i, name in names
+    ]

@@ -1,0 +1,288 @@
+"""Identities: the names of arcs, queries, logs and consumers.
+
+Names are kept as text, in the manifest and in statistics. Whoever needs a part of a name uses the
+class here: one `parse`, one `str`. Nobody else knows which sign separates the parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ArcId:
+    """An arc: a stream, a box, or a port of a box.
+
+    >>> ArcId.parse("across.rest"), str(ArcId("across"))
+    (ArcId(producer='across', port='rest'), 'across')
+    """
+
+    producer: str
+    port: str = ""
+
+    @staticmethod
+    def parse(text: str) -> ArcId:
+        producer, _, port = text.partition(".")
+        return ArcId(producer, port)
+
+    def __str__(self) -> str:
+        return f"{self.producer}.{self.port}" if self.port else self.producer
+
+
+@dataclass(frozen=True)
+class MemberId:
+    """A query, a family of queries, or one member of a family.
+
+    >>> MemberId.parse("alerts[17]"), str(MemberId("alerts"))
+    (MemberId(family='alerts', key='17'), 'alerts')
+    >>> MemberId.parse("alerts[17").key is None
+    True
+    """
+
+    family: str
+    key: str | None = None
+
+    @staticmethod
+    def parse(text: str) -> MemberId:
+        family, bracket, key = text.partition("[")
+        return MemberId(family, key[:-1] if bracket and key.endswith("]") else None)
+
+    def __str__(self) -> str:
+        return self.family if self.key is None else f"{self.family}[{self.key}]"
+
+
+@dataclass(frozen=True)
+class ChunkId:
+    """Rows of a family that were registered together: `alerts`, then `alerts+1`, `alerts+2`, ...
+
+    >>> ChunkId.parse("alerts+2"), str(ChunkId("alerts"))
+    (ChunkId(family='alerts', number=2), 'alerts')
+    """
+
+    family: str
+    number: int = 0
+
+    @staticmethod
+    def parse(text: str) -> ChunkId:
+        family, _, number = text.partition("+")
+        return ChunkId(family, int(number or 0))
+
+    def __str__(self) -> str:
+        return f"{self.family}+{self.number}" if self.number else self.family
+
+
+@dataclass(frozen=True)
+class QueryBoxId:
+    """A box that a standalone query was compiled into: `hot#1`, `hot#2`, ...
+
+    >>> QueryBoxId.parse("hot#2"), QueryBoxId.parse("across")
+    (QueryBoxId(query='hot', number=2), None)
+    >>> QueryBoxId.query_of("hot#2.late"), QueryBoxId.query_of("across")
+    ('hot', None)
+    """
+
+    query: str
+    number: int
+
+    @staticmethod
+    def parse(text: str) -> QueryBoxId | None:
+        query, mark, number = text.partition("#")
+        return QueryBoxId(query, int(number)) if mark and number.isdecimal() else None
+
+    @staticmethod
+    def query_of(text: str) -> str | None:
+        """The query that a box is of, or an arc, a state table or a log of such a box."""
+        query, mark, _ = text.partition("#")
+        return query if mark and query else None
+
+    def __str__(self) -> str:
+        return f"{self.query}#{self.number}"
+
+
+@dataclass(frozen=True)
+class EddyId:
+    """The eddy that serves some arcs.
+
+    >>> str(EddyId(("news", "ticks"))), EddyId.parse("eddy@news+ticks")
+    ('eddy@news+ticks', EddyId(arcs=('news', 'ticks')))
+    >>> EddyId.parse("across") is None
+    True
+    """
+
+    arcs: tuple[str, ...]
+
+    @staticmethod
+    def parse(text: str) -> EddyId | None:
+        if not text.startswith(_EDDY):
+            return None
+        return EddyId(tuple(text.removeprefix(_EDDY).split("+")))
+
+    @property
+    def joined(self) -> str:
+        """The arcs as statistics name them."""
+        return "+".join(self.arcs)
+
+    def __str__(self) -> str:
+        return _EDDY + self.joined
+
+
+@dataclass(frozen=True)
+class StateLogId:
+    """The log of one state table of a box, in one bucket.
+
+    The state of eddies belongs to arcs and groups, whichever eddy serves these; it has no box.
+
+    >>> str(StateLogId("crowd", "windows", 3)), str(StateLogId(None, "stem:ticks", 0))
+    ('crowd#windows/3', 'eddy@stem:ticks/0')
+    >>> StateLogId.parse("hot#1#windows/3"), StateLogId.parse("crowd")
+    (StateLogId(box='hot#1', table='windows', bucket=3), None)
+    """
+
+    box: str | None
+    table: str
+    bucket: int
+
+    @staticmethod
+    def parse(text: str) -> StateLogId | None:
+        owner, slash, bucket = text.rpartition("/")
+        if not slash or not bucket.isdecimal():
+            return None
+        if owner.startswith(_EDDY):
+            return StateLogId(None, owner.removeprefix(_EDDY), int(bucket))
+        box, _, table = owner.rpartition("#")
+        return StateLogId(box, table, int(bucket))
+
+    def __str__(self) -> str:
+        owner = _EDDY if self.box is None else f"{self.box}#"
+        return f"{owner}{self.table}/{self.bucket}"
+
+
+@dataclass(frozen=True)
+class StreamLogId:
+    """The log of a stream, or of where its tuples come from.
+
+    A stream whose late tuples leave before it (`below: route`) is written to a log of its own.
+
+    >>> str(StreamLogId("reports", "in")), StreamLogId.parse("origins@reports")
+    ('reports@in', StreamLogId(stream='reports', kind='origins'))
+    """
+
+    stream: str
+    kind: str = ""
+
+    @staticmethod
+    def parse(text: str) -> StreamLogId:
+        if text.startswith(_ORIGINS):
+            return StreamLogId(text.removeprefix(_ORIGINS), "origins")
+        if text.endswith(_ENTRY):
+            return StreamLogId(text.removesuffix(_ENTRY), "in")
+        return StreamLogId(text)
+
+    def __str__(self) -> str:
+        if self.kind == "origins":
+            return f"{_ORIGINS}{self.stream}"
+        return f"{self.stream}{_ENTRY}" if self.kind == "in" else self.stream
+
+
+@dataclass(frozen=True)
+class ResultsLogId:
+    """The log of results that the queries of one kind share: of an arc, or of a group of queries.
+
+    >>> str(ResultsLogId("ticks"))
+    'matches@ticks'
+    """
+
+    kind: str
+
+    def __str__(self) -> str:
+        return f"matches@{self.kind}"
+
+
+@dataclass(frozen=True)
+class PendingLogId:
+    """The log that keeps undelivered results of a removed standalone query."""
+
+    query: int
+
+    @staticmethod
+    def parse(text: str) -> PendingLogId | None:
+        if not text.startswith(_PENDING_LOG):
+            return None
+        return PendingLogId(int(text.removeprefix(_PENDING_LOG)))
+
+    def __str__(self) -> str:
+        return f"{_PENDING_LOG}{self.query}"
+
+
+@dataclass(frozen=True)
+class OutputReader:
+    """An output, or a query read by itself, among the consumers of a log.
+
+    >>> str(OutputReader("alerts")), OutputReader.parse("output alerts[3]")
+    ('output alerts', OutputReader(output='alerts[3]'))
+    >>> OutputReader.parse("crowd") is None
+    True
+    """
+
+    output: str
+
+    @staticmethod
+    def parse(text: str) -> OutputReader | None:
+        if not text.startswith(_OUTPUT):
+            return None
+        return OutputReader(text.removeprefix(_OUTPUT))
+
+    def __str__(self) -> str:
+        return _OUTPUT + self.output
+
+
+@dataclass(frozen=True)
+class PendingReader:
+    """A sink that has still to get the results before a moment of a removed query."""
+
+    output: str
+    until: int
+
+    @staticmethod
+    def parse(text: str) -> PendingReader | None:
+        if not text.startswith(_PENDING):
+            return None
+        until, _, output = text.removeprefix(_PENDING).partition(" of ")
+        return PendingReader(output, int(until))
+
+    def __str__(self) -> str:
+        return f"{_PENDING}{self.until} of {self.output}"
+
+
+CLOCK_LOG = "clock@"
+"""The log of moments and times from which heartbeats and timeouts are computed."""
+ALL_QUERIES = "every query"
+"""The consumer that takes the results of all queries of a log together."""
+WATERMARKS = "progress@"
+"""The consumer that computes watermarks."""
+NEXT_EPOCH = "next@"
+"""The consumer that retains input for boxes that start in the next epoch."""
+HELD = "results"
+"""The consumer that alone decides what a log of query results keeps."""
+
+_EDDY = "eddy@"
+_ORIGINS = "origins@"
+_ENTRY = "@in"
+_PENDING_LOG = "rest@"
+_OUTPUT = "output "
+_PENDING = "rest "
+
+
+def is_superbox(consumer: str) -> bool:
+    """Whether a consumer of a log is a superbox.
+
+    >>> [is_superbox(name) for name in ("crowd", "output alerts", "progress@")]
+    [True, False, False]
+    """
+    special = (ALL_QUERIES, HELD, WATERMARKS, NEXT_EPOCH)
+    return consumer not in special and not consumer.startswith((_OUTPUT, _PENDING))
+
+
+def is_eddy(consumer: str) -> bool:
+    """Whether a consumer of a log is an eddy."""
+    return consumer.startswith(_EDDY)

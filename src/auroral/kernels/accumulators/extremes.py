@@ -1,0 +1,128 @@
+"""The least and the greatest, the first and the last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from auroral.kernels.accumulators.columns import (
+    Ints,
+    from_keys,
+    integers,
+    keys,
+    present_rows,
+    ranks,
+    valid,
+)
+from auroral.kernels.accumulators.sums import zeros
+
+State = Sequence[pa.Array]
+
+_LEAST, _GREATEST = np.int64(-(2**63)), np.int64(2**63 - 1)
+
+
+class NarrowExtreme:
+    """`min` or `max` of what has 64-bit keys."""
+
+    def __init__(self, name: str, type: pa.DataType):
+        self.types = (type,)
+        self._operation = np.minimum if name == "min" else np.maximum
+        self._start = _GREATEST if name == "min" else _LEAST
+
+    def fresh(self, n: int) -> list[pa.Array]:
+        return [pa.nulls(n, self.types[0])]
+
+    def fold(self, state: State, columns: State, slot: Ints) -> list[pa.Array]:
+        (column,), slot = present_rows(columns, slot)
+        seen = valid(state[0])
+        best = np.where(seen, keys(state[0]), self._start)
+        self._operation.at(best, slot, keys(column))
+        seen = seen.copy()
+        seen[slot] = True
+        return [from_keys(best, seen, self.types[0])]
+
+    def final(self, state: State) -> pa.Array:
+        return state[0]
+
+
+class ExtremeBy:
+    """`max_by` and `min_by`: the value beside the extreme, the first one among equals.
+
+    With one argument it is `min` or `max` of what can only be ranked, such as strings.
+    """
+
+    def __init__(self, name: str, arguments: Sequence[pa.DataType]):
+        self._sign = -1 if name.startswith("min") else 1
+        self.types = (*arguments, pa.bool_())
+
+    def fresh(self, n: int) -> list[pa.Array]:
+        return [pa.nulls(n, type) for type in self.types[:-1]] + [zeros(n, pa.bool_())]
+
+    def fold(self, state: State, columns: State, slot: Ints) -> list[pa.Array]:
+        columns, slot = present_rows(columns, slot, nulls=columns[-1:])
+        if not len(slot):
+            return list(state)
+        touched, local = np.unique(slot, return_inverse=True)
+        seen = integers(state[-1]) != 0
+        had = touched[seen[touched]]
+        # Those that are there already count as arrived before all rows.
+        old = [column.take(pa.array(had)) for column in state[:-1]]
+        both = [pa.concat_arrays(pair) for pair in zip(old, columns, strict=True)]
+        owner = np.concatenate((np.flatnonzero(seen[touched]), local))
+        winner = _first_of_best(ranks(both[-1]), owner, len(touched), self._sign)
+        choice = np.arange(len(seen))
+        choice[touched] = len(seen) + winner
+        picked = pa.array(choice)
+        seen = seen.copy()
+        seen[touched] = True
+        new = [
+            pa.concat_arrays([column, more]).take(picked)
+            for column, more in zip(state[:-1], both, strict=True)
+        ]
+        return [*new, pa.array(seen)]
+
+    def final(self, state: State) -> pa.Array:
+        return state[0]
+
+
+def _first_of_best(rank: Ints, owner: Ints, owners: int, sign: int) -> Ints:
+    """The first row of the greatest rank of each owner, of the least if the sign is negative."""
+    best = np.full(owners, _LEAST if sign > 0 else _GREATEST)
+    (np.maximum if sign > 0 else np.minimum).at(best, owner, rank)
+    rows = np.flatnonzero(rank == best[owner])[::-1]
+    winner = np.empty(owners, dtype=np.int64)
+    winner[owner[rows]] = rows  # of repeated owners the last assigned stays, the first row
+    return winner
+
+
+class FirstLastAccumulator:
+    """`first` and `last` in order of arrival."""
+
+    def __init__(self, name: str, type: pa.DataType, ignore_nulls: bool):
+        self._is_first = name == "first"
+        self._ignore_nulls = ignore_nulls
+        self.types = (type, pa.bool_())
+
+    def fresh(self, n: int) -> list[pa.Array]:
+        return [pa.nulls(n, self.types[0]), zeros(n, pa.bool_())]
+
+    def fold(self, state: State, columns: State, slot: Ints) -> list[pa.Array]:
+        if self._ignore_nulls:
+            columns, slot = present_rows(columns, slot)
+        seen = integers(state[1]) != 0
+        choice = np.arange(len(seen))
+        rows = len(seen) + np.arange(len(slot))
+        if self._is_first:
+            fresh = ~seen[slot]
+            choice[slot[fresh][::-1]] = rows[fresh][::-1]
+        else:
+            choice[slot] = rows
+        seen = seen.copy()
+        seen[slot] = True
+        values = pa.concat_arrays([state[0], columns[0]])
+        return [values.take(pa.array(choice)), pa.array(seen)]
+
+    def final(self, state: State) -> pa.Array:
+        return state[0]
