@@ -20,6 +20,7 @@ from auroral.io.rows import shown
 from auroral.progress.lowwater import GroupedLowWater, LowWater
 from auroral.reference import Reference
 from auroral.reference.network import Dead
+from auroral.spark.running.executor import SparkExecutor
 from auroral.testing import Collector
 
 from .networks import BAD, Batch, Way
@@ -89,7 +90,9 @@ class Run:
             fault=self.faults,
         ) as engine:
             if way.partition_bytes and not way.reuse_plans:
-                conf = engine._step_session.conf
+                executor = engine._context.settings.executor
+                assert isinstance(executor, SparkExecutor)
+                conf = executor.session.conf
                 conf.set("spark.sql.files.maxPartitionBytes", str(way.partition_bytes))
             reference = expected(self.plain, self.batches, self.tables)
             if not engine.ended:

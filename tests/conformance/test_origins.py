@@ -102,7 +102,9 @@ def attempt(
 def make(
     net: Network, parts: dict[str, Rows], rng: Random, sinks: dict[str, Collector], **options: Any
 ) -> Iterator[Engine]:
-    engine = Engine(net, spark=sparkless.NoSession(), background=False, clock="arrival", **options)  # type: ignore[arg-type]
+    engine = Engine(
+        net, executor=sparkless.InProcessExecutor(), background=False, clock="arrival", **options
+    )
     for name, rows in parts.items():
         engine.bind_source(Cut(net, rows, rng), name=name)
     for output, sink in sinks.items():
@@ -147,7 +149,7 @@ def test_an_idle_source_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> No
     net, clock = network(delay=0), ManualClock()
     quiet: list[Any] = [{"k": 1, "n": 1}, *[None] * 8, {"k": 2, "n": 7}, {"k": 1, "n": 50}]
     busy: list[Any] = [{"k": 1, "n": n} for n in (2, 10, 20)]
-    engine = Engine(net, spark=sparkless.NoSession(), background=False)  # type: ignore[arg-type]
+    engine = Engine(net, executor=sparkless.InProcessExecutor(), background=False)
     schema = net.streams["s"].schema_.arrow()
     for name, rows in (("quiet", quiet), ("busy", [*busy, *[None] * 20])):
         source = ScriptedSource(net, "s", rows)

@@ -215,7 +215,7 @@ def test_a_sink_may_change_what_others_have_changed(inner: str, background: bool
 
 def test_an_engine_ends_while_a_sink_is_to_get_more() -> None:
     sink = _Blocked()
-    engine = Engine(going_ticks(), spark=sparkless.NoSession())  # type: ignore[arg-type]
+    engine = Engine(going_ticks(), executor=sparkless.InProcessExecutor())
     engine.start()
     engine.bind_sink("going", sink)
     engine.enqueue("ticks", batch(0, 10))

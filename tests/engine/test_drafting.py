@@ -139,7 +139,7 @@ def test_what_cannot_be_drafted_is_told(monkeypatch: pytest.MonkeyPatch) -> None
         raise RuntimeError("no such network")
 
     with sparkless.make_engine(all_ticks(), background=True) as engine:
-        monkeypatch.setattr(auroral.engine.topology.background, "next_design", fail)
+        monkeypatch.setattr(auroral.engine.topology.background, "plan_next", fail)
         engine.modify(add={"boxed": BOXED})
         with pytest.raises(au.RunError, match="INTERNAL: RuntimeError: no such network"):
             engine.drain()
@@ -205,7 +205,7 @@ def test_a_crash_while_boxes_come_loses_nothing_of_what_was_held(
         engine.modify(add={"boxed": SUMS})
         engine.enqueue("ticks", batch(10, 20))
         assert _await(engine, "all", 20) == list(range(20))
-        patch.setattr(auroral.engine.topology.execution, "build", crash)
+        patch.setattr(auroral.engine.topology.execution, "build_execution", crash)
         slow.go_on.set()
         engine.drain()
     with sparkless.make_engine(net, train=5, state=tmp_path) as engine:
@@ -227,7 +227,7 @@ def test_who_drains_waits_for_boxes_that_have_just_come(
 
     draining = threading.Event()
     with sparkless.make_engine(all_ticks(), background=True, train=5) as engine:
-        monkeypatch.setattr(auroral.engine.topology.execution, "build", late)
+        monkeypatch.setattr(auroral.engine.topology.execution, "build_execution", late)
         engine.modify(add={"boxed": SUMS})
         engine.enqueue("ticks", batch(0, 10))
         assert _await(engine, "all", 10) == list(range(10))

@@ -267,8 +267,8 @@ def test_a_source_that_exits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from batch(0, 3)
         raise SystemExit("enough")
 
-    session: Any = sparkless.NoSession()
-    engine = au.Engine(net, spark=session)
+    session: Any = sparkless.InProcessExecutor()
+    engine = au.Engine(net, executor=session)
     engine.bind_source(IterableSource("ticks", rows(), net.streams["ticks"].schema_))
     with pytest.raises(au.RunError, match="SystemExit: enough"), engine:
         engine.drain(timeout_s=60)

@@ -128,8 +128,8 @@ def test_a_crash_while_files_are_put_together_leaves_what_was(
     before = _files(state)
     with monkeypatch.context() as patch:
         patch.setattr(Store, "replace_queries", _fail)
-        session: Any = sparkless.NoSession()
-        engine = au.Engine(_market(), spark=session, state=state, background=False)
+        session: Any = sparkless.InProcessExecutor()
+        engine = au.Engine(_market(), executor=session, state=state, background=False)
         with pytest.raises(KeyboardInterrupt):
             engine.start()
     assert set(before) < set(_files(state))

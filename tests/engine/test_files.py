@@ -26,8 +26,8 @@ def network(source: Any = None, **outputs: Any) -> au.Network:
 
 
 def refused(net: au.Network, reads: str | None = None, **writes: str) -> str:
-    session: Any = sparkless.NoSession()
-    engine = au.Engine(net, spark=session, background=False)
+    session: Any = sparkless.InProcessExecutor()
+    engine = au.Engine(net, executor=session, background=False)
     if reads:
         engine.bind_source(open_source("r", reads, SCHEMA))
     for name, path in writes.items():
@@ -86,8 +86,8 @@ def test_a_sink_to_come_is_told_before_anything_starts() -> None:
 
 def test_a_sink_takes_the_place_of_a_declared_one() -> None:
     net = network({"path": "ok.csv"}, a={"format": "kafka", "topic": "t"})
-    session: Any = sparkless.NoSession()
-    engine = au.Engine(net, spark=session, background=False)
+    session: Any = sparkless.InProcessExecutor()
+    engine = au.Engine(net, executor=session, background=False)
     engine.bind_sink("a", open_sink("a", "a.csv", SCHEMA))
     with engine:
         engine.drain()

@@ -11,9 +11,8 @@ import pytest
 
 import auroral as au
 from auroral.engine import Engine
+from auroral.engine.runtime.in_process import InProcessKernelRunner, InProcessPlainRunner
 from auroral.errors import RunError
-from auroral.spark.running.runner import Runner
-from auroral.spark.running.stateful_runner import StatefulRunner
 from tests.conformance import sparkless
 from tests.conformance.running import Crash, Faults
 
@@ -38,7 +37,7 @@ def _fail(monkeypatch: pytest.MonkeyPatch, kind: type, *boxes: str) -> None:
     run = kind.run  # type: ignore[attr-defined]
 
     def failing(self: Any, superbox: Any, *given: Any, **more: Any) -> Any:
-        own = self.superbox if kind is StatefulRunner else superbox
+        own = self.superbox if kind is InProcessKernelRunner else superbox
         for box in boxes:
             if box in own.boxes:
                 raise RunError("SPARK_FAILED", f"{box} divides by nothing", where=own.name)
@@ -58,7 +57,7 @@ def test_others_go_on_and_a_restart_knows(tmp_path: Path, monkeypatch: pytest.Mo
         engine.enqueue("ticks", batch(0, 4))
         engine.drain()
         with monkeypatch.context() as patch:
-            _fail(patch, StatefulRunner, "bad#1", "bad#2")
+            _fail(patch, InProcessKernelRunner, "bad#1", "bad#2")
             engine.enqueue("ticks", batch(4, 8))
             engine.drain()
         assert list(_told(engine)) == ["bad"]
@@ -89,7 +88,7 @@ def test_a_crash_while_a_query_fails_loses_nothing_of_others(
     """The engine dies once at each third point there is, until there is none left."""
     sparkless.no_spark(monkeypatch)
     net = _network(bad=COUNTS, fine=COUNTS)
-    _fail(monkeypatch, StatefulRunner, "bad#1", "bad#2")
+    _fail(monkeypatch, InProcessKernelRunner, "bad#1", "bad#2")
     point = 0
     while True:
         faults = Faults(frozenset((point,)))
@@ -125,14 +124,14 @@ def test_what_fails_while_spark_gets_ready_is_left_to_the_step(
     net = _network(bad=COUNTS, fine=COUNTS)
     warm: list[str] = []
 
-    def warm_up(runner: StatefulRunner) -> None:
+    def warm_up(runner: InProcessKernelRunner) -> None:
         warm.append(str(runner.superbox.stateful))
         if warm[-1].startswith("bad"):
             raise RunError("SPARK_FAILED", "cannot be planned", where=warm[-1])
 
-    monkeypatch.setattr(StatefulRunner, "warm_up", warm_up)
+    monkeypatch.setattr(InProcessKernelRunner, "warm_up", warm_up)
     if again:
-        _fail(monkeypatch, StatefulRunner, "bad#1", "bad#2")
+        _fail(monkeypatch, InProcessKernelRunner, "bad#1", "bad#2")
     with sparkless.make_engine(net, background=True) as engine:
         engine.enqueue("ticks", batch(0, 4))
         engine.drain()
@@ -148,7 +147,7 @@ def test_what_is_no_query_stops_the_engine(monkeypatch: pytest.MonkeyPatch) -> N
     net = _network()
     net.box("number", "numbered", input="ticks", **{"as": "at"})
     net.output("numbers", "numbered")
-    _fail(monkeypatch, StatefulRunner, "numbered")
+    _fail(monkeypatch, InProcessKernelRunner, "numbered")
     with sparkless.make_engine(net) as engine:
         engine.enqueue("ticks", batch(0, 4))
         with pytest.raises(RunError, match="divides by nothing"):
@@ -169,7 +168,7 @@ def test_boxes_that_ran_together_go_on_apart(
         together = [box.boxes for box in engine._loop.execution.superboxes if "fine#1" in box.boxes]
         assert {"bad#1", "also#1"} <= {*together[0]}
         with monkeypatch.context() as patch:
-            _fail(patch, Runner, "bad#1")
+            _fail(patch, InProcessPlainRunner, "bad#1")
             engine.enqueue("ticks", batch(4, 8))
             engine.drain()
         assert list(_told(engine)) == ["bad"]
@@ -189,7 +188,7 @@ def test_after_an_error_of_any_kind_nothing_more_is_done(monkeypatch: pytest.Mon
         engine.enqueue("ticks", batch(0, 4))
         with monkeypatch.context() as patch:
             patch.setattr(
-                "auroral.engine.runtime.eddy_step.EddyBox.step", lambda *_: int("nothing")
+                "auroral.engine.runtime.eddy_step.EddyStep.begin", lambda *_: int("nothing")
             )
             with pytest.raises(ValueError, match="nothing"):
                 engine.drain()

@@ -106,7 +106,9 @@ def test_a_sink_may_be_bound_to_it_and_survives_restarts(tmp_path: Path) -> None
         got.extend(row["x"] for row in delivery.table.to_pylist())
 
     for batch in (ROWS[:3], ROWS[3:], [(1, 4, 0)]):
-        engine = au.Engine(network(), spark=sparkless.NoSession(), state=tmp_path, background=False)  # type: ignore[arg-type]
+        engine = au.Engine(
+            network(), executor=sparkless.InProcessExecutor(), state=tmp_path, background=False
+        )
         engine.bind_sink("q.late", take)
         with engine:
             engine.enqueue("S", batch)

@@ -242,8 +242,8 @@ def test_a_member_may_have_its_sink_before_the_start(tmp_path: Path) -> None:
     got: list[int] = []
 
     def engine() -> Engine:
-        state = {"background": False, "state": tmp_path}
-        made = Engine(_network(family=ROWS), spark=sparkless.NoSession(), **state)  # type: ignore[arg-type]
+        state: Any = {"background": False, "state": tmp_path}
+        made = Engine(_network(family=ROWS), executor=sparkless.InProcessExecutor(), **state)
         made.bind_sink("r[2]", _into(got))
         return made
 
@@ -258,11 +258,11 @@ def test_a_member_may_have_its_sink_before_the_start(tmp_path: Path) -> None:
 
 
 def test_a_sink_of_no_member_is_refused_with_what_there_is() -> None:
-    engine = Engine(_network(family=ROWS), spark=sparkless.NoSession())  # type: ignore[arg-type]
+    engine = Engine(_network(family=ROWS), executor=sparkless.InProcessExecutor())
     engine.bind_sink("r[7]", _into([]))
     with pytest.raises(UsageError, match=r"there is no query r\[7\]: the family r has no member 7"):
         engine.start()
-    engine = Engine(_network("q"), spark=sparkless.NoSession())  # type: ignore[arg-type]
+    engine = Engine(_network("q"), executor=sparkless.InProcessExecutor())
     engine.bind_sink("qq", _into([]))
     with pytest.raises(UsageError, match=r"there is no output qq; there are q \(did you mean q"):
         engine.start()

@@ -169,7 +169,7 @@ def test_several_outputs_of_one_query_get_its_rest(going: str) -> None:
     net = going_ticks(going)
     net.output("second", "going")
     sinks = {"going": Lasting(), "second": Lasting()}
-    engine = Engine(net, spark=sparkless.NoSession(), background=False, train=20)  # type: ignore[arg-type]
+    engine = Engine(net, executor=sparkless.InProcessExecutor(), background=False, train=20)
     for name, sink in sinks.items():
         engine.bind_sink(name, sink)
     with engine:

@@ -86,8 +86,8 @@ def test_the_end_is_the_end_for_others() -> None:
 
 
 def test_leaving_the_block_tells_of_it() -> None:
-    session: Any = sparkless.NoSession()
-    engine = au.Engine(all_ticks(), spark=session, background=False).__enter__()
+    session: Any = sparkless.InProcessExecutor()
+    engine = au.Engine(all_ticks(), executor=session, background=False).__enter__()
     engine.bind_sink("all", Failing())
     engine.enqueue("ticks", batch(0, 3))
     drained(engine, "all")
@@ -106,8 +106,8 @@ def test_the_sink_of_an_output_is_replaced_while_it_runs(tmp_path: Path) -> None
             raise OSError("no room")
 
     file, other = tmp_path / "o.csv", tmp_path / "other.jsonl"
-    session: Any = sparkless.NoSession()
-    engine = au.Engine(net, spark=session, background=False)
+    session: Any = sparkless.InProcessExecutor()
+    engine = au.Engine(net, executor=session, background=False)
     engine.bind_sink("o", au.CsvSink(file, schema))
     with engine:
         engine.enqueue("ticks", batch(1, 3))
@@ -115,7 +115,7 @@ def test_the_sink_of_an_output_is_replaced_while_it_runs(tmp_path: Path) -> None
         with pytest.raises(au.UsageError, match="ALREADY_STARTED"):
             engine.bind_sink("o", Torn(file, schema))
     whole = file.read_text()
-    engine = au.Engine(net, spark=session, background=False)
+    engine = au.Engine(net, executor=session, background=False)
     engine.bind_sink("o", Torn(file, schema))
     with engine:
         engine.enqueue("ticks", batch(1, 3))
@@ -226,8 +226,8 @@ def test_a_sink_that_cannot_be_opened_leaves_no_other_open() -> None:
             raise OSError("closed")
 
     well = Lasting()
-    session: Any = sparkless.NoSession()
-    engine = au.Engine(going_ticks(), spark=session, background=False)
+    session: Any = sparkless.InProcessExecutor()
+    engine = au.Engine(going_ticks(), executor=session, background=False)
     engine.bind_sink("all", well)
     engine.bind_sink("going", Closed())
     with pytest.raises(OSError, match="closed"):

@@ -47,7 +47,7 @@ def network(broker: Broker, topic: str, **source: Any) -> Network:
 def running(
     net: Network, sinks: Mapping[str, Collector] | None = None, **options: Any
 ) -> Iterator[Engine]:
-    engine = Engine(net, spark=sparkless.NoSession(), background=False, **options)  # type: ignore[arg-type]
+    engine = Engine(net, executor=sparkless.InProcessExecutor(), background=False, **options)
     for name, sink in (sinks or {}).items():
         engine.bind_sink(name, sink)
     try:

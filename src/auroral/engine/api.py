@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from auroral.engine.context import EngineContext, Settings
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.ingest.declared_sources import declared_sources, interleaved, named
 from auroral.engine.ingest.ingest import Ingest
@@ -28,12 +29,13 @@ from auroral.engine.queries.registrar import Registrar
 from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.runtime.clock import MonotoneClock, last_time_us
 from auroral.engine.runtime.loop import ALL_SOURCES, Loop, not_drained
+from auroral.engine.runtime.pool import StepPool
+from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.sinks.declared import declared_sinks
 from auroral.engine.sinks.file_ownership import require_own_files
 from auroral.engine.topology.execution import build_execution, initial_plan
 from auroral.engine.topology.identity import identity
-from auroral.engine.topology.plan import EngineContext, Settings
 from auroral.engine.topology.superboxes import declared_jars, require_executable
 from auroral.errors import AuroralError, RunError, UsageError, require_name, too_late
 from auroral.io.open import as_sink, naming
@@ -44,7 +46,7 @@ from auroral.network.check import CheckedNetwork, check
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
 from auroral.scheduling.trains import DEFAULT_TRAIN
-from auroral.spark.session.analysis import spark_resolver
+from auroral.spark.running.executor import SparkExecutor, StepExecutor
 from auroral.spark.session.causes import FROM_SPARK, reason
 from auroral.spark.session.session import start_session, step_session
 from auroral.storage import DURABILITIES, Store
@@ -63,7 +65,10 @@ class Engine:
     `durability` is `process`; the same call goes on. `train` is the most tuples of one step.
     `clock` is `wall`, or `arrival`: time is what the column `_at` says. `spark` is a session to
     use instead of an own one. `tables` gives the rows of static tables that have no store.
-    `jars` are files with connectors of Spark's, besides those that the network names.
+    `jars` are files with connectors of Spark's, besides those that the network names. `workers`
+    is how many steps may be under way at the same time; a step that takes longer than
+    `step_timeout_s` is ended, and its query or box does nothing more. `executor` runs steps
+    elsewhere than on Spark, as in tests.
     """
 
     def __init__(
@@ -82,6 +87,9 @@ class Engine:
         background: bool = True,
         tables: Mapping[str, Any] | None = None,
         jars: Sequence[str | Path] = (),
+        workers: int | None = None,
+        step_timeout_s: float | None = None,
+        executor: StepExecutor | None = None,
         now_us: Callable[[], int] | None = None,
         fault: Callable[[str], None] = lambda _point: None,
     ):
@@ -93,6 +101,8 @@ class Engine:
             raise UsageError("BAD_OPTION", problem)
         if train is not None and not (isinstance(train, Integral) and train >= 1):
             raise UsageError("BAD_OPTION", f"a train needs at least one tuple, found {train!r}")
+        if workers is not None and not (isinstance(workers, Integral) and workers >= 1):
+            raise UsageError("BAD_OPTION", f"steps need at least one worker, found {workers!r}")
         self.network = network.importing()
         self._master = master
         self._state = state
@@ -104,6 +114,10 @@ class Engine:
         self._driver_bytes = driver_bytes
         self._reuse_plans = reuse_plans
         self._background = background
+        declared = network.engine.workers
+        self._workers = workers or (None if declared == "auto" else declared)
+        self._step_timeout_s = step_timeout_s or network.engine.step_timeout_s
+        self._executor = executor
         self._tables = tables or {}
         self._jars = jars
         require_tables(self._tables, network)
@@ -132,14 +146,10 @@ class Engine:
             if self._store.durable:
                 # Before Spark starts: a wrong directory should be told at once.
                 self._store.bind_network(identity(self.network, self._sinks))
-            self.spark = self._given_spark or start_session(
-                self._master, jars=[*declared_jars(self.network), *self._jars]
-            )
-            self._step_session = step_session(self.spark)
-            self._resolver = spark_resolver(self._step_session)
-            registrar = Registrar(self.network, self._resolver)
-            check(self.network, self._resolver, registrar.check)
-            self._open(registrar)
+            executor = self._executor or self._start_spark()
+            registrar = Registrar(self.network, executor.resolver)
+            check(self.network, executor.resolver, registrar.check)
+            self._open(registrar, executor)
         except BaseException as error:
             self._store.close()
             if isinstance(error, FROM_SPARK):
@@ -150,6 +160,12 @@ class Engine:
         self._loop.start()
         self._read_declared_streams()
         return self
+
+    def _start_spark(self) -> SparkExecutor:
+        self.spark = self._given_spark or start_session(
+            self._master, jars=[*declared_jars(self.network), *self._jars]
+        )
+        return SparkExecutor(step_session(self.spark), reuse_plans=self._reuse_plans)
 
     def check(self) -> None:
         """Refuse what can be seen to fail without Spark; `start` begins with it."""
@@ -171,30 +187,33 @@ class Engine:
     def _read_declared_streams(self) -> None:
         """Sources in a format of Spark's own run as Structured Streaming queries."""
         try:
-            for name, frame in declared_frames(self.network, self._sources, self.spark):
-                self.read_stream(name, frame)
+            if self._executor is None:
+                for name, frame in declared_frames(self.network, self._sources, self.spark):
+                    self.read_stream(name, frame)
         except AuroralError:
             self.shutdown()
             raise
 
-    def _open(self, registrar: Registrar) -> None:
+    def _open(self, registrar: Registrar, executor: StepExecutor) -> None:
         store = self._store
         self._dead = DeadLetters(self._dead_path or store.directory / "dead-letters.jsonl", store)
         self._readers: list[StreamReader] = []
         settings = Settings(
             self.network,
-            self._step_session,
-            self._resolver,
+            executor,
             self._tables,
             self._sinks,
             self._train,
             self._driver_bytes,
-            self._reuse_plans,
             self._now_us,
+            self._step_timeout_s,
         )
         self._queries = QueryRegistry(store, self.network, registrar)
         self._queries.restore()
-        context = EngineContext(settings, store, self._queries, self._dead)
+        workers = (self._workers or executor.workers) if self._background else 0
+        pool = StepPool[StepOutcome](workers, self._wake)
+        self._context = EngineContext(settings, store, self._queries, self._dead, pool)
+        context = self._context
         plan = initial_plan(context)
         checked = plan.checked
         with_clock = WatermarkTracker(checked).uses_clock
@@ -229,6 +248,10 @@ class Engine:
         except BaseException:
             execution.sinks.close()
             raise
+
+    def _wake(self) -> None:
+        """A worker has ended a step."""
+        self._loop.wake()
 
     def _bind(self, *, last: bool) -> None:
         execution = self._loop.execution
@@ -286,7 +309,7 @@ class Engine:
         if error is None:
             if self._loop.failure is not None:
                 raise self._loop.failure
-            self._loop.execution.sinks.require_well()
+            self._loop.execution.require_well()
 
     # ── data in and out ──
 
@@ -348,7 +371,7 @@ class Engine:
         If a sink has failed, that is told when all others have got everything.
         """
         self._drain(timeout_s)
-        self._loop.execution.sinks.require_well()
+        self._loop.execution.require_well()
 
     def _drain(self, timeout_s: float | None = None) -> None:
         self._require_running()
@@ -429,7 +452,7 @@ class Engine:
 
     def typecheck(self, network: Network | None = None) -> dict[str, str]:
         """Every arc of this network, or of another one, with its schema."""
-        resolver = spark_resolver(self._step_session) if self._started else None
+        resolver = self._context.settings.executor.resolver if self._started else None
         arcs = (network or self.network).check(resolver).arcs
         return {name: str(arc.schema) for name, arc in arcs.items()}
 

@@ -273,8 +273,25 @@ class EngineOptions(Declaration):
     flush: Literal["eager", "slow", "lazy"] = "slow"
     routing: Literal["tickets", "random", "fixed", "optimal"] = "tickets"
     jars: tuple[StrictStr, ...] = ()
+    workers: Annotated[StrictInt, Field(gt=0)] | Literal["auto"] = "auto"
+    """How many steps may be under way at the same time."""
+    step_timeout: StrictStr | None = "10 min"
+    """A step that takes longer is ended, and its query or box does nothing more."""
     durability: Literal["power", "process"] = "power"
     """What a state directory survives: a power failure, or only the end of the process."""
+
+    @model_validator(mode="after")
+    def _check_step_timeout(self) -> Self:
+        if self.step_timeout is not None and duration_us(self.step_timeout, "step_timeout") == 0:
+            problem = f"a step needs some time, found {self.step_timeout!r}"
+            raise NetworkError("BAD_DURATION", problem, where="key step_timeout")
+        return self
+
+    @property
+    def step_timeout_s(self) -> float | None:
+        """The longest time of a step; None: any."""
+        timeout = self.step_timeout
+        return None if timeout is None else duration_us(timeout, "step_timeout") / 1e6
 
 
 def require_store(store: str) -> None:

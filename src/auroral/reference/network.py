@@ -263,7 +263,7 @@ class Reference:
             return reference_join(box, schemas, tables=self._tables, scope=scope)
         if isinstance(box, SelectJoin):
             return ReferenceSelectJoin(box, schemas, self.errors, QueryBoxId.query_of(name) or name)
-        return _operator(self.network.place("boxes", name), box, schemas, scope)
+        return operator_of(self.network.place("boxes", name), box, schemas, scope)
 
     def _schemas(self, box: str) -> list[Schema]:
         tables, arcs = self.network.tables, self.checked.arcs
@@ -281,7 +281,8 @@ class Reference:
         return self._streams[name]
 
 
-def _operator(place: str, box: Box, inputs: list[Schema], scope: Scope) -> ReferenceOperator:
+def operator_of(place: str, box: Box, inputs: Sequence[Schema], scope: Scope) -> ReferenceOperator:
+    """The operator of one box, by itself."""
     directory = scope.directory
     if isinstance(box, Filter):
         return TupleByTuple(ReferenceFilter(box, inputs, scope))

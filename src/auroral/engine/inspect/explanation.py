@@ -13,14 +13,16 @@ from auroral.eddy.routes.routing import RoutedOperator
 from auroral.eddy.stems.group import JoinGroup
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.runtime.watermarks import WatermarkTracker
-from auroral.engine.topology.assembly import expanded_network, stateful_runner
+from auroral.engine.topology.assembly import expanded_network, kernel_runner
 from auroral.ids import EddyId, QueryBoxId
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox, superboxes
 from auroral.spark.plans.plan import log_schemas
 from auroral.spark.plans.slots import Slots
+from auroral.spark.running.executor import SparkExecutor
 from auroral.spark.running.runner import Runner
+from auroral.spark.running.stateful_runner import StatefulRunner
 from auroral.spark.session.analysis import spark_resolver
 from auroral.spark.session.session import start_session, step_session
 from auroral.storage.temporary import TemporaryDirectory
@@ -167,9 +169,11 @@ def _plan(
     place = directory / superbox.name
     if superbox.stateful:
         watermarks = WatermarkTracker(checked)
-        runner = stateful_runner(
-            session, checked, watermarks, superbox, place, buckets=2, progressing={}
+        executor = SparkExecutor(session)
+        runner = kernel_runner(
+            executor, checked, watermarks, superbox, place, buckets=2, progressing={}
         )
+        assert isinstance(runner, StatefulRunner)
         return runner.explain()
     schemas = log_schemas(checked, superbox.sources)
     slots = Slots(place, dict.fromkeys(superbox.sources, 1), schemas)

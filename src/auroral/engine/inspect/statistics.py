@@ -9,8 +9,8 @@ from typing import Any
 from auroral.continuous.boxing.gates import running_names
 from auroral.engine.queries.catalogue import summed
 from auroral.engine.queries.registry import QueryRegistry
-from auroral.engine.runtime.eddy_step import EddyBox
-from auroral.engine.runtime.stateful_step import LATE
+from auroral.engine.runtime.eddy_step import EddyStep
+from auroral.engine.runtime.kernel_run import LATE
 from auroral.engine.runtime.watermarks import origins_log
 from auroral.engine.topology.execution import Execution
 from auroral.errors import UsageError, closest, list_existing, require_name
@@ -93,7 +93,7 @@ def statistics(
         "eddies": {
             EddyId(box.arcs).joined: box.statistics()
             for box in stateful.values()
-            if isinstance(box, EddyBox)
+            if isinstance(box, EddyStep)
         },
         "steps": {
             "count": steps,

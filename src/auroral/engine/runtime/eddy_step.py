@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from auroral.eddy.filters.index import CHUNK
@@ -13,7 +13,8 @@ from auroral.eddy.routes.probing import JoinRouter
 from auroral.eddy.routes.routing import Router, Visit, added
 from auroral.eddy.version import Version
 from auroral.engine.queries.registry import QueryRegistry
-from auroral.engine.runtime.stateful_step import StatefulBox, _Result
+from auroral.engine.runtime.kernel_run import KernelRequest, KernelRun
+from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.train import Train
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.ids import StateLogId
@@ -21,28 +22,42 @@ from auroral.kernels.kernel import Context
 from auroral.network.box import Box
 from auroral.progress.lowwater import moved_since
 from auroral.progress.propagation import least
-from auroral.spark.running.stateful_runner import StatefulRunner
-from auroral.spark.running.train_file import TrainFile
-from auroral.spark.running.worker import Job
-from auroral.storage import Store
+from auroral.scheduling.superboxes import Superbox
+from auroral.spark.running.executor import Files, KernelRunner
+from auroral.storage import Segment, Store
 
 _SAMPLE_EVERY = 16
 """Values are sampled in the first steps and then in one of so many, or as queries need it."""
 
 
-class EddyBox(StatefulBox):
+class EddyStep:
     """The eddy of some arcs in a running network."""
+
+    pending: int | None = None
 
     def __init__(
         self,
         store: Store,
         watermarks: WatermarkTracker,
-        runner: StatefulRunner,
+        runner: KernelRunner,
         box: Box,
         queries: QueryRegistry,
         policy: str,
     ):
-        super().__init__(store, watermarks, runner, box, (), {})
+        self._store = store
+        self._watermarks = watermarks
+        self._runner = runner
+        self.superbox: Superbox = runner.superbox
+        assert self.superbox.stateful is not None
+        self.name = self.superbox.stateful
+        # State and results belong to arcs and groups, not to the eddy that happens to serve them.
+        self._kernel = KernelRun(
+            store,
+            runner,
+            box,
+            arc=lambda port: port,
+            state_log=lambda table, bucket: str(StateLogId(None, table, bucket)),
+        )
         self.arcs = box.sources()
         self._versions = queries.versions
         self._tally = queries.tally
@@ -50,56 +65,102 @@ class EddyBox(StatefulBox):
         self._routers: dict[str, Router] = {}
         self._join_router = JoinRouter(policy)
         self._steps = 0
-        self._report = Report()
         self._seen = {arc: store.manifest.progress().get(seen_key(arc), 0) for arc in self.arcs}
-        self._turn: Turn | None = None
+        self._version: Version | None = None
+        """What it had to do in the latest step."""
         self._had: set[str] = set()
+        """State tables that it has had."""
+        self._held: dict[int, int] = {}
         self.held_by: dict[str, dict[int, int]] = {}
         """What each SteM and each set of panes holds, by bucket."""
         self._probes: dict[str, Visit] = {}
         """How often each SteM was probed."""
 
-    # ── what a step is given ──
-
-    def log(self, table: str, bucket: int) -> str:
-        """State belongs to arcs and groups, not to the eddy that happens to serve them."""
-        return str(StateLogId(None, table, bucket))
+    # ── what the stepper asks ──
 
     def tables(self) -> Collection[str]:
-        return tuple(self._version.tables()) if self._turn is not None else ()
+        """The names of its state tables, as of the latest step."""
+        return tuple(self._version.tables()) if self._version is not None else ()
 
-    def arc(self, port: str) -> str:
-        return port
+    def segments(self) -> list[Segment]:
+        return self._kernel.segments(self.tables())
 
-    def writes(self, log: str) -> bool:
-        return self._versions.writes(self.name, log)
+    def state(self) -> dict[str, int]:
+        """How many rows each state table has."""
+        return {
+            table: sum(segment.rows for segment in self._kernel.segments([table]))
+            for table in self.tables()
+        }
+
+    @property
+    def held(self) -> int:
+        """How many tuples and partial aggregates it holds."""
+        tables = self.tables()
+        return sum(
+            self._held[bucket]
+            if bucket in self._held
+            else sum(segment.rows for segment in self._kernel.segments(tables, bucket))
+            for bucket in self._kernel.buckets
+        )
+
+    @property
+    def has_room(self) -> Callable[[Mapping[str, int]], bool] | None:
+        return None if self._runner.reads else self._runner.has_room
 
     def boundary(self, moment: int) -> int | None:
         return self._versions.boundary(self.name, moment)
 
-    @property
-    def _version(self) -> Version:
-        assert self._turn is not None
-        return self._turn.version
+    def writes(self, log: str) -> bool:
+        return self._versions.writes(self.name, log)
 
-    def _run(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> _Result:
-        self._turn = self._decided(train, files)
-        self._report = Report()
-        result = super()._run(train, files)
-        result.retired += self._forgotten()
-        self._forget_figures()
-        return result
+    def go_on(self, watermarks: WatermarkTracker) -> None:
+        """Be a part of another execution, with the same boxes before it."""
+        self._watermarks = watermarks
 
-    def _decided(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> Turn:
+    def discard(self) -> None:
+        """Forget what was compiled: the eddy is no more."""
+        self._runner.discard()
+
+    def warm_up(self) -> None:
+        self._runner.warm_up()
+
+    def wait(self) -> None:
+        self._runner.wait()
+
+    # ── what a step is given ──
+
+    def begin(self, train: Train) -> Callable[[Files], StepOutcome]:
+        turn = self._decided(train)
+        self._version = version = turn.version
+        context = self._context(train, turn)
+        kernel = self._runner.physical.kernel
+        assert isinstance(kernel, EddyKernel)
+        columns = {
+            port: frozenset(kernel.fields[port][name] for name in version.fields[arc])
+            for port, arc in enumerate(self.arcs)
+        }
+        request = KernelRequest(
+            context,
+            tuple(version.tables()),
+            self._idle(context, turn),
+            columns,
+            shared_out=version.stateless,
+            bare=version.stateless and not version.copied,
+        )
+        forgotten = self._forgotten(version)
+        self._forget_figures(version)
+        return partial(self._run, train, request, forgotten)
+
+    def _decided(self, train: Train) -> Turn:
         """The queries and the routes of a train."""
         version = self._versions.at(self.name, train.first)
         self._steps += 1
+        rows = {source: train.rows_of(source) for source in train.segments}
         sampled = self._steps <= 2 or self._steps % _SAMPLE_EVERY == 0
         sampled = sampled or any(
-            files.get(arc) and not self._versions.knows(arc, snapshot.operators)
+            rows.get(arc) and not self._versions.knows(arc, snapshot.operators)
             for arc, snapshot in version.filters.items()
         )
-        rows = {arc: sum(file.rows for file in own) for arc, own in files.items()}
         orders, costs = {}, {}
         for name, snapshot in version.filters.items():
             router = self._router(name)
@@ -125,85 +186,82 @@ class EddyBox(StatefulBox):
             self._routers[name] = Router(self._policy, seed=len(self._routers))
         return self._routers[name]
 
-    def _context(self, train: Train) -> Context:
-        return replace(super()._context(train), extra=self._turn)
+    def _context(self, train: Train, turn: Turn) -> Context:
+        since, until = train.first - 1, train.last
+        marks = self._watermarks.input_watermarks(self.name)
+        ended = self._watermarks.ended
+        return Context(
+            train.first,
+            train.last,
+            tuple(mark.since(since).until(until) for mark in marks),
+            None,
+            ended if ended is not None and ended < until else None,
+            extra=turn,
+        )
 
-    def _idle(self, context: Context) -> list[int]:
-        assert self._turn is not None
+    def _idle(self, context: Context, turn: Turn) -> Sequence[int]:
+        """Buckets in which something may happen although no tuple of theirs came."""
         first = context.first
-        moved = any(moved_since(mark, first) for mark in self._turn.marks.values())
+        moved = any(moved_since(mark, first) for mark in turn.marks.values())
         ended = context.ended is not None and context.ended >= first
-        if self._version.stateless or not (moved or ended):
+        if turn.version.stateless or not (moved or ended):
             return []
-        return [bucket for bucket in self._buckets if self.segments(bucket)]
+        return self._kernel.busy_buckets(tuple(turn.version.tables()))
 
-    def _job(self, context: Context, idle: Sequence[int]) -> Job:
-        kernel = self._runner.physical.kernel
-        assert isinstance(kernel, EddyKernel)
-        columns = {
-            port: frozenset(kernel.fields[port][name] for name in self._version.fields[arc])
-            for port, arc in enumerate(self.arcs)
-        }
-        job = super()._job(context, idle)
-        stateless = self._version.stateless
-        bare = stateless and not self._version.copied
-        return replace(job, columns=columns, shared_out=stateless, bare=bare)
-
-    def _forgotten(self) -> list[Any]:
+    def _forgotten(self, version: Version) -> list[Segment]:
         """State that no query needs any more."""
-        wanted = set(self._version.tables())
+        wanted = set(version.tables())
         had = self._had | {f"stem:{arc}" for arc in self.arcs}
         self._had = had | wanted
-        return [
-            segment
-            for table in had - wanted
-            for bucket in self._buckets
-            for segment in self._store.segments(self.log(table, bucket))
-        ]
+        return self._kernel.segments(sorted(had - wanted))
 
-    def _forget_figures(self) -> None:
-        """Of filters, SteMs and panes that are no more nothing is told."""
-        tables = {table.replace(":", " ", 1) for table in self._version.tables()}
-        filters = self._version.filters
-        self._routers = {name: r for name, r in self._routers.items() if name in filters}
+    def _forget_figures(self, version: Version) -> None:
+        """Drop the figures of filters, SteMs and panes that are no more."""
+        tables = {table.replace(":", " ", 1) for table in version.tables()}
+        self._routers = {n: router for n, router in self._routers.items() if n in version.filters}
         self.held_by = {name: by for name, by in self.held_by.items() if name in tables}
         self._probes = {name: visit for name, visit in self._probes.items() if name in tables}
 
-    # ── what it told ──
+    # ── what came of it ──
 
-    def _result(self, train: Train, notes: Sequence[Mapping[str, Any]], main: Any) -> _Result:
-        result = super()._result(train, notes, main)
-        for note in notes:
-            self._report.add(note["more"])
-            for name, held in note["more"]["held"].items():
-                self.held_by.setdefault(name, {})[note["bucket"]] = held
-        return result
+    def _run(
+        self, train: Train, request: KernelRequest, forgotten: Sequence[Segment], files: Files
+    ) -> StepOutcome:
+        result = self._kernel.run(train, files, request)
+        result.retired += forgotten
+        report = Report()
+        for note in result.notes:
+            report.add(note["more"])
+        change = result.change()
 
-    def step(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> Any:
-        change, letters = super().step(train, files)
-        seen = {seen_key(arc): self._seen[arc] + n for arc, n in self._report.arrived.items()}
-        change.progress = {**change.progress, **seen}
-        self._tally.enter(change, self._report)
-        return change, letters
+        def before() -> None:
+            seen = {seen_key(arc): self._seen[arc] + n for arc, n in report.arrived.items()}
+            change.progress = {**change.progress, **seen}
+            self._tally.enter(change, report)
 
-    def committed(self) -> None:
-        super().committed()
-        for arc, more in self._report.arrived.items():
+        def after() -> None:
+            self._held |= result.held
+            for note in result.notes:
+                for name, held in note["more"]["held"].items():
+                    self.held_by.setdefault(name, {})[note["bucket"]] = held
+            self._learn(report)
+
+        return StepOutcome(change, result.letters, before, after)
+
+    def _learn(self, report: Report) -> None:
+        for arc, more in report.arrived.items():
             self._seen[arc] += more
         self._tally.committed()
-        for arc, visits in self._report.visits.items():
-            self._router(arc).learn(self._report.tuples.get(arc, 0), visits)
-        for arc, (_, order) in self._report.routes.items():
+        for arc, visits in report.visits.items():
+            self._router(arc).learn(report.tuples.get(arc, 0), visits)
+        for arc, (_, order) in report.routes.items():
             self._router(arc).know(order)
-        for arc, visit in self._report.probes.items():
+        for arc, visit in report.probes.items():
             stem = f"stem {arc}"
             self._probes[stem] = added(self._probes.get(stem), visit)
-        self._join_router.learn(self._report.joins)
-        if self._report.samples:
-            self._versions.learn(self.name, self._report.samples)
-
-    def warm_up(self) -> None:
-        self._runner.warm_up()
+        self._join_router.learn(report.joins)
+        if report.samples:
+            self._versions.learn(self.name, report.samples)
 
     def statistics(self) -> dict[str, Any]:
         """What its filters, SteMs and panes do."""

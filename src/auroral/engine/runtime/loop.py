@@ -32,6 +32,8 @@ ALL_SOURCES = "all sources"
 _HEARTBEAT_S = 0.5
 _IDLE_S = 1.0
 _POLL_S = 0.05
+_GRACE_S = 60.0
+"""How long the steps under way may take to end when the engine stops."""
 _BACKLOG_TRAINS = 4
 _MOST_ROWS = 250_000
 _ASKED = ("soundex(text)", "soundex('text')", "levenshtein(text, 'text')")
@@ -64,6 +66,8 @@ class Loop:
         self._heartbeats = heartbeats
         self._ticked = time.monotonic()
         self._changed = threading.Condition()
+        self._wakes = 0
+        """How often something has happened that may give the loop something to do."""
         self._stopping = threading.Event()
         self._warm = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -96,11 +100,20 @@ class Loop:
             thread.join()
         for drafting in [*self._given_up, *filter(None, [self._drafting])]:
             drafting.wait()
+        with self._busy:
+            self.execution.stepper.finish(_GRACE_S)
         self.execution.stepper.wait()
         if self._sources:
             self._sources.close()
 
     def wake(self) -> None:
+        """Something has happened: look whether there is something to do."""
+        with self._changed:
+            self._wakes += 1
+            self._changed.notify_all()
+
+    def _notify(self) -> None:
+        """Let those who wait look again."""
         with self._changed:
             self._changed.notify_all()
 
@@ -156,7 +169,7 @@ class Loop:
         others, execution = next_epoch_start(self.execution), self.execution
         if others is not None and others <= moment:
             return False
-        done = execution.stepper.done_before() >= moment and execution.stepper.is_settled()
+        done = execution.stepper.is_done(moment)
         return done and execution.sinks.delivered and is_latest(execution)
 
     def work(self, until: int | None = None) -> bool:
@@ -184,7 +197,7 @@ class Loop:
             elif until is None and self._tick_due():
                 self._ingest.tick()
                 worked = True
-        self.wake()
+        self._notify()
         return bool(fed or worked or delivered)
 
     def _step(self, complete: int) -> bool:
@@ -280,9 +293,12 @@ class Loop:
         with self.between_rounds():
             while not self.reached(moment):
                 if not self.work(moment):
-                    if self._drafting is None or self._drafting.ready:
+                    if self.execution.stepper.busy:
+                        self.execution.stepper.wait_for_step(_IDLE_S)
+                    elif self._drafting is None or self._drafting.ready:
                         break
-                    self._drafting.wait()
+                    else:
+                        self._drafting.wait()
 
     @contextlib.contextmanager
     def between_rounds(self) -> Iterator[None]:
@@ -330,19 +346,16 @@ class Loop:
         self._warm.set()
         while not self._stopping.is_set():
             self._let_others()
+            seen = self._wakes
             if not self.work():
-                with self._changed:
-                    if not self._is_behind() and not self._stopping.is_set():
-                        drafting = self._drafting is not None
-                        self._changed.wait(_POLL_S if drafting else self._idle_s)
+                self._sleep(seen)
 
-    def _is_behind(self) -> bool:
-        """Whether something can be done that was not when it was tried."""
-        stepper, drafting = self.execution.stepper, self._drafting
-        if drafting is not None and not drafting.ready:
-            return self._ingest.ready
-        behind = stepper.done_before() < self._ingest.complete or not stepper.is_settled()
-        return behind or next_epoch_start(self.execution) is not None or self._ingest.ready
+    def _sleep(self, seen: int) -> None:
+        """Wait for something to happen, unless it has since `_wakes` was `seen`."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._wakes != seen or self._stopping.is_set(), self._idle_s
+            )
 
     @property
     def _idle_s(self) -> float:
@@ -355,16 +368,17 @@ class Loop:
     def _ask(self) -> None:
         """Let Spark load what it tells types with, before a query asks for some."""
         self._await_warm()
-        for text in _ASKED:
-            if not self._stopping.is_set():
+        resolver = self.execution.context.settings.executor.resolver
+        for text in _ASKED if resolver is not None else ():
+            if not self._stopping.is_set() and resolver is not None:
                 with contextlib.suppress(Exception):
-                    self.execution.context.settings.resolver(text, Schema.parse("text string"))
+                    resolver(text, Schema.parse("text string"))
 
     def _feed(self) -> None:
         # A live source must not run ahead while Spark's first job loads half the JVM.
         self._await_warm()
         while not self._stopping.is_set() and not self.exhausted:
-            behind = self._ingest.next_moment - self.execution.stepper.done_before()
+            behind = self._ingest.next_moment - self.execution.stepper.slowest_head()
             if behind < _BACKLOG_TRAINS * self._train and self._pull():
                 self.wake()
             else:

@@ -1,288 +1,268 @@
-"""Steps: decide, record, run, commit. A crash anywhere re-runs the recorded step."""
+"""Steps: decide, record, run, commit. A crash anywhere re-runs the recorded step.
+
+One thread decides and commits; workers run what was decided. Steps of superboxes that do not wait
+for each other's results are under way at the same time.
+"""
 
 from __future__ import annotations
 
 import shutil
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from auroral.disk import PRIVATE_DIRECTORY
 from auroral.eddy.registered import NEVER
 from auroral.engine.ingest.dead_letters import DeadLetters
-from auroral.engine.runtime.stateful_step import StatefulBox
-from auroral.engine.runtime.train import Train, cut, next_train, train_files
-from auroral.engine.runtime.watermarks import WatermarkTracker, origins_log
+from auroral.engine.runtime.arrival_progress import ArrivalProgress
+from auroral.engine.runtime.plain_step import PlainStep
+from auroral.engine.runtime.pool import Finished, StepPool
+from auroral.engine.runtime.step import StepOutcome, SuperboxStep
+from auroral.engine.runtime.train import Train, next_train, train_files
+from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.errors import RunError
-from auroral.ids import CLOCK_LOG, WATERMARKS
-from auroral.io.chunk import DeadLetter
+from auroral.ids import WATERMARKS, QueryBoxId
 from auroral.network.check import CheckedNetwork
-from auroral.progress.origins import OriginRows
 from auroral.scheduling.superboxes import Superbox
-from auroral.spark.running.runner import Runner, StepResult
-from auroral.spark.running.train_file import TrainFile
-from auroral.storage import Change, Segment, Store, UnwrittenSegment
-from auroral.storage.adoption import adopt
+from auroral.spark.running.executor import StepExecutor
+from auroral.storage import Segment, Store
 from auroral.storage.segment import verify
 
 _RECENT = 1_000
+_GRACE_S = 10.0
+"""How long a step that was cancelled may take to end before nobody waits for it."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Up to which moments superboxes may work, as there are other boxes from then on."""
+    """Up to which moments superboxes may work, as other boxes start at them."""
 
     due: int = NEVER
     staying: Collection[Superbox] = ()
-    """Those that stay, and may go on,"""
+    """Superboxes that stay the same, and may go on up to `later`."""
     later: int = NEVER
-    """up to when there are still others."""
+    """When the epoch after the next one starts."""
 
     def of(self, superbox: Superbox, complete: int) -> int:
         return min(complete, self.later if superbox in self.staying else self.due)
 
 
+@dataclass(frozen=True)
+class _Running:
+    """A step under way."""
+
+    step: SuperboxStep
+    train: Train
+    number: int
+    """Under which the manifest has recorded it."""
+
+
 class Stepper:
-    """Runs the steps of all superboxes in turn, in flow order."""
+    """Runs the steps of all superboxes; flow order decides which is started first."""
 
     def __init__(
         self,
         checked: CheckedNetwork,
         store: Store,
-        runner: Runner,
+        executor: StepExecutor,
+        pool: StepPool[StepOutcome],
         dead: DeadLetters,
         watermarks: WatermarkTracker,
-        superboxes: Sequence[Superbox],
-        stateful: Mapping[str, StatefulBox],
+        steps: Sequence[SuperboxStep],
         *,
         train: int,
-        driver_bytes: int,
+        timeout_s: float | None = None,
     ):
-        self._checked = checked
+        """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended."""
         self._store = store
-        self._runner = runner
+        self._executor = executor
+        self._pool = pool
         self._dead = dead
         self._watermarks = watermarks
-        self._superboxes = superboxes
-        self._stateful = stateful
-        self._writers = {arc: box for box in superboxes for arc in box.terminals}
+        self._arrivals = ArrivalProgress(checked, store, watermarks)
+        self._steps = {step.superbox.name: step for step in steps}
+        self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self._train = train
-        self._driver_bytes = driver_bytes
+        self._timeout_s = timeout_s
         self._cuts = store.directory / "cuts"
-        shutil.rmtree(self._cuts, ignore_errors=True)
-        self._cuts.mkdir(mode=PRIVATE_DIRECTORY)
-        self._yield: dict[str, float] = {}
-        self._folded: int = store.manifest.progress().get(WATERMARKS, 0)
         self.durations_s: deque[float] = deque(maxlen=_RECENT)
         self.steps = 0
         self._limits = Limits()
-        self._running: Train | None = None
-        """Of the step under way, or the one that failed."""
+        self._running: dict[str, _Running] = {}
+        self._cancelled: dict[str, float] = {}
+        """Steps that took too long, and for how many seconds they have had to end."""
+        self.halted: dict[str, RunError] = {}
+        """Superboxes that do nothing more until the next start, and why."""
+        self._failed: tuple[Train, BaseException] | None = None
+        """The step that failed; what others do meanwhile is committed before that is told."""
         # Recorded and not committed: run again on the same moments, after a crash or a failure.
         self._unfinished = {box: (i, last) for i, box, _, last in store.manifest.open_steps()}
 
     def take_over(self, before: Stepper) -> None:
-        """Remember what was measured before boxes came or went."""
-        self.durations_s, self.steps, self._yield = before.durations_s, before.steps, before._yield
+        """Go on with what was measured, and with steps under way, when boxes come or go."""
+        self.durations_s, self.steps = before.durations_s, before.steps
+        self._running = dict(before._running)
+        self._cancelled = dict(before._cancelled)
+        self.halted = {n: why for n, why in before.halted.items() if n in self._steps}
+
+    # ── life ──
 
     def warm_up(self) -> None:
         """Let Spark get ready while nothing has arrived yet.
 
         What fails here fails again in its step, which finds out whose fault it is.
         """
-        for superbox in self._superboxes:
+        for step in self._steps.values():
             with suppress(Exception):
-                if superbox.stateful:
-                    self._stateful[superbox.stateful].warm_up()
-                else:
-                    self._runner.warm_up(superbox)
+                step.warm_up()
 
     def wait(self) -> None:
-        """Until Spark compiles nothing for later trains."""
-        self._runner.wait()
-        for box in self._stateful.values():
-            box.wait()
+        """Wait until Spark compiles nothing for later trains."""
+        for step in self._steps.values():
+            step.wait()
+
+    def finish(self, grace_s: float) -> None:
+        """Commit the steps under way; those that take longer are cancelled and left recorded."""
+        while self._running and self._pool.wait(grace_s):
+            self._collect()
+        for name in list(self._running):
+            self._executor.cancel(name)
+        while self._running and self._pool.wait(_GRACE_S):
+            self._collect()
+
+    @property
+    def busy(self) -> bool:
+        """Whether steps are under way."""
+        return bool(self._running)
+
+    def wait_for_step(self, timeout_s: float) -> None:
+        """Wait until a step has ended."""
+        self._pool.wait(timeout_s)
+
+    # ── steps ──
 
     def step(self, complete: int, limits: Limits | None = None) -> bool:
-        """Run one step of every superbox that has something to do; False if none had."""
-        self._limits = limits or Limits()
-        self._fold(complete)
-        ran = False
-        for superbox in self._superboxes:
-            step, upto = self._unfinished.get(superbox.name, (None, None))
-            train = self._next(superbox, self._limits.of(superbox, complete), upto)
-            if train is None:
-                continue
-            ran = True
-            started = time.perf_counter()
-            if step is None:
-                step = self._store.record_step(superbox.name, train.first, train.last)
-                self._unfinished[superbox.name] = (step, train.last)
-            self._running = train
-            self._run(train, step)
-            self._running = None
-            del self._unfinished[superbox.name]
-            self.durations_s.append(time.perf_counter() - started)
-            self.steps += 1
-        return ran
+        """Commit steps that have ended, and start those that are due; False if there were none.
 
-    def culprits(self, owner: Callable[[str], str]) -> dict[str, str]:
-        """The queries whose boxes fail on the train that has failed, each by itself, and why.
-
-        None if the train fails without any query, or if all goes well now: then it was not them.
+        What has failed is raised when no other step is under way.
         """
-        assert self._running is not None
-        train, superbox = self._running, self._running.superbox
-        found: dict[str, str] = {}
-        for name in dict.fromkeys(map(owner, superbox.boxes)):
-            if superbox.stateful and owner(superbox.stateful) != name:
-                continue  # what runs before a box that remembers serves nobody else
-            alone = superbox.having({b for b in superbox.boxes if owner(b) in ("", name)})
+        self._limits = limits or Limits()
+        worked = self._collect()
+        self._end_overdue()
+        if self._failed is not None:
+            if not self._running:
+                raise self._failed[1]
+            return worked
+        self._arrivals.fold(complete)
+        for step in self._steps.values():
+            started = self._start(step, complete)
+            worked = started or worked
+            if started and self._pool.inline:
+                self._collect()
+                if self._failed is not None:
+                    raise self._failed[1]
+        return worked
+
+    def _start(self, step: SuperboxStep, complete: int) -> bool:
+        superbox = step.superbox
+        if superbox.name in self._running or superbox.name in self.halted:
+            return False
+        number, upto = self._unfinished.get(superbox.name, (None, None))
+        train = self._next(step, self._limits.of(superbox, complete), upto)
+        if train is None:
+            return False
+        if number is None:
+            number = self._store.record_step(superbox.name, train.first, train.last)
+            self._unfinished[superbox.name] = (number, train.last)
+        self._running[superbox.name] = _Running(step, train, number)
+        try:
+            work = step.begin(train)
+        except Exception as error:
+            self._fail(superbox.name, error)
+            return True
+        self._pool.submit(superbox.name, partial(self._work, step, train, work))
+        return True
+
+    def _work(
+        self, step: SuperboxStep, train: Train, work: Callable[[Any], StepOutcome]
+    ) -> StepOutcome:
+        """What a worker does: read and write files, run the job; nothing becomes true by it."""
+        self._executor.enter(train.superbox.name)
+        directory = self._place(train.superbox.name)
+        try:
+            files = train_files(self._store, train, directory, has_room=step.has_room)
             try:
-                first = next(box for box in superbox.boxes if owner(box) == name)
-                self._attempt(replace(train, superbox=replace(alone, name=first)))
-            except RunError as error:
-                found[name] = str(error)
-        return {} if "" in found else found
-
-    def _attempt(self, train: Train) -> None:
-        """Run a train and forget what came of it."""
-        files = self._files(train)
-        if train.superbox.stateful:
-            self._stateful[train.superbox.stateful].step(train, files)
-        elif train.superbox.boxes:
-            self._runner.run(train.superbox, files, through_driver=True)
-
-    def done_before(self) -> int:
-        """Every superbox has processed all moments before this one."""
-        heads = [self._head(superbox) for superbox in self._superboxes]
-        return min(heads, default=self._store.next_moment)
-
-    def emitted_before(self, arc: str, complete: int | None = None) -> int:
-        """All tuples of an arc with moments before this one are in its log."""
-        superbox = self._writers.get(arc) or self._eddy_of(arc)
-        if superbox is None:
-            return self._store.next_moment if complete is None else complete
-        head = self._head(superbox)
-        pending = self._stateful[superbox.stateful].pending if superbox.stateful else None
-        late = arc != superbox.stateful
-        return head if pending is None or late else min(head, pending)
-
-    def _eddy_of(self, log: str) -> Superbox | None:
-        """The eddy that writes a log of results."""
-        return next((box.superbox for box in self._stateful.values() if box.writes(log)), None)
-
-    def is_settled(self, staying: Collection[Superbox] = ()) -> bool:
-        """Whether no box still holds back what it has to emit; some may."""
-        going = [box for box in self._stateful.values() if box.superbox not in staying]
-        return all(box.pending is None for box in going)
-
-    def _head(self, superbox: Superbox) -> int:
-        heads = [self._store.head(source, superbox.name) for source in superbox.sources]
-        return min(heads, default=0)
-
-    def _next(self, superbox: Superbox, complete: int, upto: int | None) -> Train | None:
-        # Who writes what it reads may go on beyond the moment at which it has to stop.
-        known = [complete, *(self.emitted_before(source, complete) for source in superbox.sources)]
-        box = self._stateful.get(superbox.stateful or "")
-        boundary = box.boundary(self._head(superbox)) if box is not None else None
-        if boundary is not None:
-            known.append(boundary)
-        train = next_train(self._store, superbox, min(known), self._train, upto)
-        if train is None and box is not None and box.pending is not None:
-            head = self._head(superbox)
-            return Train(superbox, head, head, dict.fromkeys(superbox.sources, ()))
-        return train
-
-    def _run(self, train: Train, step: int) -> None:
-        superbox = train.superbox
-        files = self._files(train)
-        if superbox.stateful:
-            change, letters = self._kernel(self._stateful[superbox.stateful], train, files)
-        else:
-            change, letters = self._plain(train, files)
+                outcome = work(files)
+            except RunError:
+                waiting = [s for held in train.segments.values() for s in held]
+                self._blame_segments([*step.segments(), *waiting])
+                raise
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
         self._store.fault("computed")
-        others = [self._head(box) for box in self._superboxes if box is not superbox]
-        done = min([train.last, *others, self._limits.due])  # boxes to come need marks from there
+        change = outcome.change
+        change.written = [*change.written, *self._store.write(change.fresh)]
+        change.fresh = []
+        return outcome
+
+    def _place(self, superbox: str) -> Path:
+        """Where the files of a train lie that are cut from segments, or put together."""
+        place = self._cuts / superbox.replace("/", "-")
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(mode=PRIVATE_DIRECTORY, parents=True)
+        return place
+
+    def _collect(self) -> bool:
+        """Commit what has ended."""
+        found = self._pool.take_finished()
+        for ended in found:
+            self._end(ended)
+        return bool(found)
+
+    def _end(self, ended: Finished[StepOutcome]) -> None:
+        cancelled = self._cancelled.pop(ended.name, None) is not None
+        if cancelled and ended.error is not None:
+            self._time_out(ended.name)
+            return
+        if ended.error is not None:
+            self._fail(ended.name, ended.error)
+            return
+        assert ended.value is not None
+        running = self._running[ended.name]
+        try:
+            self._commit(running, ended.value)
+        except BaseException as error:
+            self._fail(ended.name, error)
+            return
+        del self._running[ended.name]
+        del self._unfinished[ended.name]
+        self.durations_s.append(ended.seconds)
+        self.steps += 1
+
+    def _fail(self, name: str, error: BaseException) -> None:
+        running = self._running.pop(name)
+        if self._failed is None:
+            self._failed = running.train, error
+
+    def _commit(self, running: _Running, outcome: StepOutcome) -> None:
+        train, superbox, change = running.train, running.train.superbox, outcome.change
+        outcome.before_commit()
+        others = [
+            self._head(step.superbox) for name, step in self._steps.items() if name != superbox.name
+        ]
+        done = min([train.last, *others, self._limits.due])  # the next epoch needs marks from there
         change.heads = {(source, superbox.name): train.last for source in superbox.sources}
         change.heads |= {(log, WATERMARKS): done for log in self._watermarks.logs()}
         change.progress = {**change.progress, **self._watermarks.saved(done), WATERMARKS: done}
         change.counts = {**change.counts, ("steps", superbox.name): 1}
-        change.finished_step = step
-        self._dead.commit(self._store, change, letters)
-        if superbox.stateful:
-            self._stateful[superbox.stateful].committed()
+        change.finished_step = running.number
+        self._dead.commit(self._store, change, outcome.letters)
+        outcome.after_commit()
         self._watermarks.forget_before(done)
-        for path in self._cuts.iterdir():
-            path.unlink()
-
-    def _files(self, train: Train) -> dict[str, list[TrainFile]]:
-        box = self._stateful.get(train.superbox.stateful or "")
-        has_room = partial(self._runner.has_room, train.superbox) if box is None else box.has_room
-        return train_files(self._store, train, self._cuts, has_room=has_room)
-
-    def _kernel(
-        self, box: StatefulBox, train: Train, files: Mapping[str, Sequence[TrainFile]]
-    ) -> tuple[Change, list[DeadLetter]]:
-        try:
-            return box.step(train, files)
-        except RunError:
-            self._blame_segments(
-                [*box.segments(), *(s for h in train.segments.values() for s in h)]
-            )
-            raise
-
-    # ── boxes that remember nothing ──
-
-    def _plain(
-        self, train: Train, files: Mapping[str, Sequence[TrainFile]]
-    ) -> tuple[Change, list[DeadLetter]]:
-        superbox = train.superbox
-        rows = sum(file.rows for held in files.values() for file in held)
-        result = self._spark(train, files) if superbox.boxes and rows else StepResult()
-        fresh = [
-            UnwrittenSegment(arc, table, train.last)
-            for arc, table in result.tables.items()
-            if table.num_rows
-        ]
-        written = [
-            segment
-            for arc, path in result.written.items()
-            for segment in adopt(self._store, arc, path, train.last)
-        ]
-        made = sum(table.num_rows for table in result.tables.values())
-        self._learn(superbox, made + sum(segment.rows for segment in written), rows)
-        change = Change(fresh=fresh, written=written, counts=_counts(result, written))
-        return change, _letters(result)
-
-    def _spark(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> StepResult:
-        through_driver = self._expected_bytes(train, files) <= self._driver_bytes
-        try:
-            result = self._runner.run(train.superbox, files, through_driver=through_driver)
-        except RunError as error:
-            self._blame_segments([s for held in train.segments.values() for s in held])
-            if not through_driver or "maxResultSize" not in str(error):
-                raise
-            result = self._runner.run(train.superbox, files, through_driver=False)
-        return result
-
-    def _learn(self, superbox: Superbox, made: int, rows: int) -> None:
-        """Remember how many tuples come out for each that goes in."""
-        if rows:
-            before = self._yield.get(superbox.name, made / rows)
-            self._yield[superbox.name] = 0.5 * before + 0.5 * made / rows
-
-    def _expected_bytes(self, train: Train, files: Mapping[str, Sequence[TrainFile]]) -> float:
-        """How large the result will be, if boxes make as many tuples as they did before."""
-        size = sum(file.bytes for held in files.values() for file in held)
-        default = float(len(train.superbox.terminals))
-        return size * self._yield.get(train.superbox.name, default)
 
     def _blame_segments(self, segments: Iterable[Segment]) -> None:
         """A failed job may be a damaged segment's fault; then say which."""
@@ -290,68 +270,164 @@ class Stepper:
             if segment.file:
                 verify(self._store.path_of(segment), segment, deep=True)
 
-    # ── progress ──
+    # ── steps that take too long ──
 
-    def progress(self, moment: int) -> dict[str, Any]:
-        """What to save so that marks are taken up again at a moment that all have reached."""
-        self._fold(moment)
-        return {**self._watermarks.saved(moment), WATERMARKS: moment}
-
-    def _fold(self, complete: int) -> None:
-        """Move the marks of all streams up to where logs are complete."""
-        first = self._folded
-        if complete <= first:
+    def _end_overdue(self) -> None:
+        """Cancel steps that take too long; of those that cannot be cancelled nobody waits."""
+        if self._timeout_s is None:
             return
-        if self._watermarks.uses_clock:
-            for segment in self._store.segments(CLOCK_LOG, first):
-                ticks = cut(self._store.table(segment), first, complete)
-                self._watermarks.tick(ticks["_seq"].to_numpy(), ticks["_ts"].to_numpy())
-        for stream in self._checked.network.streams:
-            columns = self._watermarks.needs(stream)
-            if not columns:
-                continue
-            held = self._store.segments(stream, first)
-            noted = [[p for p in s.punctuations if first <= p[0] < complete] for s in held]
-            tuples = [self._tuples(s, columns, first, complete) for s in held]
-            origins = self._origins(stream, first, complete)
-            if origins is None:
-                for some, punctuations in zip(tuples, noted, strict=True):
-                    self._watermarks.advance(stream, some, punctuations)
-            else:  # which may say something where there is no tuple
-                whole = pa.concat_tables(tuples) if tuples else self._no_tuples(stream, columns)
-                self._watermarks.advance(
-                    stream, whole, [p for some in noted for p in some], origins
-                )
-        self._folded = complete
+        for name in self._pool.overdue(self._timeout_s):
+            if name not in self._cancelled:
+                self._cancelled[name] = self._timeout_s
+                self._executor.cancel(name)
+        for name in self._pool.overdue(self._timeout_s + _GRACE_S):
+            if name in self._cancelled:
+                del self._cancelled[name]
+                self._pool.abandon(name)
+                self._time_out(name)
 
-    def _origins(self, stream: str, first: int, last: int) -> OriginRows | None:
-        """Which origin the moments of a stream concern; None if it has no more than one source."""
-        held = self._store.segments(origins_log(stream), first)
-        if not held:
-            return None
-        rows = pa.concat_tables([cut(self._store.table(s), first, last) for s in held])
-        if not rows.num_rows:
-            return None
-        return OriginRows(*(rows[name].to_numpy() for name in ("_seq", "origin", "event")))
+    def _time_out(self, name: str) -> None:
+        """If queries may be the cause it is found out which; a box of the network is halted."""
+        superbox = self._running[name].train.superbox
+        error = RunError(
+            "STEP_TIMEOUT",
+            f"a step of {', '.join(superbox.boxes)} took longer than {self._timeout_s:g} s"
+            " and was ended",
+            where=f"superbox {name}",
+            hint="it is tried again at the next start; engine: {step_timeout: …} sets the limit",
+        )
+        if any(QueryBoxId.query_of(box) for box in superbox.boxes):
+            self._fail(name, error)
+        else:
+            del self._running[name]
+            self.halted[name] = error
 
-    def _tuples(self, segment: Segment, columns: list[str], first: int, last: int) -> pa.Table:
-        if segment.file is None:
-            return self._no_tuples(segment.log, columns)
-        return cut(self._store.table(segment, columns), first, last)
+    def halt(self) -> None:
+        """Let the superbox whose step took too long do nothing more; the others go on."""
+        assert self._failed is not None
+        train, error = self._failed
+        assert isinstance(error, RunError)
+        self.halted[train.superbox.name] = error
+        self._failed = None
 
-    def _no_tuples(self, stream: str, columns: list[str]) -> pa.Table:
-        schema = self._checked.arcs[stream].schema.arrow()
-        fields = [pa.field("_seq", pa.int64()), *(schema.field(n) for n in columns[1:])]
-        return pa.schema(fields).empty_table()
+    # ── failures ──
 
+    def culprits(self, owner: Callable[[str], str]) -> dict[str, str]:
+        """The queries whose boxes fail on the train that has failed, each by itself, and why.
 
-def _counts(result: StepResult, written: Sequence[Segment]) -> dict[tuple[str, str], int]:
-    counts = {(arc, "tuples"): count for arc, count in result.counts.items()}
-    for segment in written:
-        key = (segment.log, "tuples")
-        counts[key] = counts.get(key, 0) + segment.rows
-    return counts
+        None if the train fails without any query, or if all goes well now: then it was not them.
+        """
+        assert self._failed is not None
+        train, _ = self._failed
+        superbox = train.superbox
+        found: dict[str, str] = {}
+        for name in dict.fromkeys(map(owner, superbox.boxes)):
+            if superbox.stateful and owner(superbox.stateful) != name:
+                continue  # what runs before a box that remembers serves nobody else
+            alone = superbox.having({b for b in superbox.boxes if owner(b) in ("", name)})
+            try:
+                first = next(box for box in superbox.boxes if owner(box) == name)
+                self._limited(first, replace(train, superbox=replace(alone, name=first)))
+            except RunError as error:
+                found[name] = str(error)
+        return {} if "" in found else found
 
+    def _limited(self, name: str, train: Train) -> None:
+        """Try a train for as long as a step may take."""
+        if self._timeout_s is None or self._pool.inline:
+            self._attempt(train)
+            return
+        pool = StepPool[None](1)
+        pool.submit(name, partial(self._attempt, train))
+        if not pool.wait(self._timeout_s):
+            self._executor.cancel(name)
+            pool.wait(_GRACE_S)
+        pool.close()
+        ended = pool.take_finished()
+        if not ended:
+            raise RunError("STEP_TIMEOUT", f"takes longer than {self._timeout_s:g} s", where=name)
+        if ended[0].error is not None:
+            raise ended[0].error
 
-def _letters(result: StepResult) -> list[DeadLetter]:
-    return [DeadLetter(box, "python function", None, why, row) for box, why, row in result.failed]
+    def _attempt(self, train: Train) -> None:
+        """Run a train and forget what came of it."""
+        assert self._failed is not None
+        self._executor.enter(train.superbox.name)
+        step = self._steps[self._failed[0].superbox.name]
+        files = train_files(self._store, train, self._place(train.superbox.name))
+        if train.superbox.stateful:
+            step.begin(replace(train, superbox=step.superbox))(files)
+        elif train.superbox.boxes and isinstance(step, PlainStep):
+            step.runner.run(train.superbox, files, through_driver=True)
+
+    # ── how far it is ──
+
+    def done_before(self) -> int:
+        """Every superbox has processed all moments before this one."""
+        heads = [self._head(step.superbox) for step in self._steps.values()]
+        return min(heads, default=self._store.next_moment)
+
+    def slowest_head(self) -> int:
+        """The moment that the slowest superbox has come to, of those that are not stuck."""
+        stuck = self._stuck()
+        heads = [self._head(s.superbox) for name, s in self._steps.items() if name not in stuck]
+        return min(heads, default=self._store.next_moment)
+
+    def is_done(self, moment: int) -> bool:
+        """Whether all that can be processed before a moment is, and nothing is held back.
+
+        Superboxes that were halted, and those that wait for them, are left out.
+        """
+        stuck = self._stuck()
+        settled = all(s.pending is None for name, s in self._steps.items() if name not in stuck)
+        return settled and not self._running and self.slowest_head() >= moment
+
+    def _stuck(self) -> set[str]:
+        """The superboxes that were halted, and those behind them."""
+        stuck = set(self.halted)
+        if stuck:
+            for name, step in self._steps.items():  # in flow order
+                writers = (self._writers.get(source) for source in step.superbox.sources)
+                if any(w is not None and w.superbox.name in stuck for w in writers):
+                    stuck.add(name)
+        return stuck
+
+    def emitted_before(self, arc: str, complete: int | None = None) -> int:
+        """All tuples of an arc with moments before this one are in its log."""
+        step = self._writers.get(arc) or self._eddy_of(arc)
+        if step is None:
+            return self._store.next_moment if complete is None else complete
+        head = self._head(step.superbox)
+        late = arc != step.superbox.stateful
+        return head if step.pending is None or late else min(head, step.pending)
+
+    def _eddy_of(self, log: str) -> SuperboxStep | None:
+        """The eddy that writes a log of results."""
+        return next((step for step in self._steps.values() if step.writes(log)), None)
+
+    def is_settled(self, staying: Collection[Superbox] = ()) -> bool:
+        """Whether no box still holds back what it has to emit, nor works; `staying` ones may."""
+        going = [step for step in self._steps.values() if step.superbox not in staying]
+        return all(s.pending is None and s.superbox.name not in self._running for s in going)
+
+    def _head(self, superbox: Superbox) -> int:
+        heads = [self._store.head(source, superbox.name) for source in superbox.sources]
+        return min(heads, default=0)
+
+    def _next(self, step: SuperboxStep, complete: int, upto: int | None) -> Train | None:
+        # Who writes what it reads may go on beyond the moment at which it has to stop.
+        superbox = step.superbox
+        known = [complete, *(self.emitted_before(source, complete) for source in superbox.sources)]
+        boundary = step.boundary(self._head(superbox))
+        if boundary is not None:
+            known.append(boundary)
+        train = next_train(self._store, superbox, min(known), self._train, upto)
+        if train is None and step.pending is not None:
+            head = self._head(superbox)
+            return Train(superbox, head, head, dict.fromkeys(superbox.sources, ()))
+        return train
+
+    def progress(self, moment: int) -> Mapping[str, Any]:
+        """What to save so that marks are taken up again at a moment that all have reached."""
+        self._arrivals.fold(moment)
+        return {**self._watermarks.saved(moment), WATERMARKS: moment}

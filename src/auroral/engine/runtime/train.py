@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from auroral.scheduling.superboxes import Superbox
 from auroral.scheduling.trains import train_end
+from auroral.spark.running.executor import Files
 from auroral.spark.running.train_file import TrainFile
 from auroral.storage import Segment, Store
 from auroral.storage.segment import MAX_FILE_BYTES, encode, verify, write_file
@@ -32,7 +33,11 @@ class Train:
     @property
     def tuples(self) -> int:
         """At most so many: segments at its borders may hold more."""
-        return sum(s.rows for held in self.segments.values() for s in held)
+        return sum(map(self.rows_of, self.segments))
+
+    def rows_of(self, source: str) -> int:
+        """At most so many tuples of one source."""
+        return sum(segment.rows for segment in self.segments[source])
 
 
 def next_train(
@@ -57,7 +62,7 @@ def train_files(
     directory: Path,
     *,
     has_room: Callable[[Mapping[str, int]], bool] | None = None,
-) -> dict[str, list[TrainFile]]:
+) -> Files:
     """The files of a train: whole segments as they are, others cut or put together.
 
     If Spark plans for them, not for the tasks that read any, `has_room` tells whether it need not

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from auroral.engine.context import EngineContext
 from auroral.engine.lifecycle.epochs import Flows
 from auroral.engine.lifecycle.standalone import ActiveStandalone
 from auroral.engine.results.outputs import Outputs
-from auroral.engine.runtime.stateful_step import StatefulBox
+from auroral.engine.runtime.eddy_step import EddyStep
+from auroral.engine.runtime.plain_step import PlainStep
+from auroral.engine.runtime.stateful_step import StatefulStep
 from auroral.engine.runtime.stepper import Stepper
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.sinks.sinks import Sinks
-from auroral.engine.topology.assembly import stateful_boxes
 from auroral.engine.topology.consumers import (
     drop_removed_boxes,
     drop_unused_eddy_state,
@@ -20,7 +22,8 @@ from auroral.engine.topology.consumers import (
     release_retained,
     retain,
 )
-from auroral.engine.topology.plan import EngineContext, ExecutionPlan, empty_slots, make_plan
+from auroral.engine.topology.plan import ExecutionPlan, empty_slots, make_plan
+from auroral.engine.topology.steps import Step, superbox_steps
 from auroral.errors import RunError
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
@@ -34,7 +37,8 @@ class Execution:
     context: EngineContext
     plan: ExecutionPlan
     watermarks: WatermarkTracker
-    stateful: Mapping[str, StatefulBox]
+    steps: Mapping[str, Step]
+    """Of superboxes, by name."""
     stepper: Stepper
     sinks: Sinks
     generation: int
@@ -45,12 +49,24 @@ class Execution:
         return self.plan.checked
 
     @property
+    def stateful(self) -> dict[str, StatefulStep | EddyStep]:
+        """The steps of boxes that remember, by the name of the box."""
+        found = {name: step for name, step in self.steps.items() if not isinstance(step, PlainStep)}
+        return {step.name: step for step in found.values()}
+
+    @property
     def superboxes(self) -> tuple[Superbox, ...]:
         return self.plan.superboxes
 
     @property
     def outputs(self) -> Outputs:
         return self.sinks.outputs
+
+    def require_well(self) -> None:
+        """Tell of a superbox that was halted, or a sink that failed."""
+        for error in list(self.stepper.halted.values()):
+            raise error
+        self.sinks.require_well()
 
 
 def initial_plan(context: EngineContext) -> ExecutionPlan:
@@ -83,23 +99,20 @@ def build_execution(
     _forget_steps(store, superboxes)
     if ended is not None:
         watermarks.end(ended)
-    kept = {s.stateful: before.stateful[s.stateful] for s in plan.same if before and s.stateful}
+    kept = {s.name: before.steps[s.name] for s in plan.same} if before is not None else {}
     if before is not None:
         plan.runner.take_over(before.plan.runner, plan.same)
-    tables = settings.tables
-    stateful = stateful_boxes(
-        checked, store, watermarks, superboxes, plan.stateful, kept, tables=tables, queries=queries
-    )
+    steps = superbox_steps(context, plan, watermarks, kept)
     stepper = Stepper(
         checked,
         store,
-        plan.runner,
+        settings.executor,
+        context.pool,
         context.dead,
         watermarks,
-        superboxes,
-        stateful,
+        list(steps.values()),
         train=settings.train,
-        driver_bytes=settings.driver_bytes,
+        timeout_s=settings.step_timeout_s,
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in settings.network.outputs.items() if n not in arcs}
@@ -113,12 +126,10 @@ def build_execution(
         sinks.outputs = outputs(sinks)
         sinks.outputs.lag_s = before.outputs.lag_s
         stepper.take_over(before.stepper)
-        for name, box in before.stateful.items():
+        for name, step in before.steps.items():
             if name not in kept:
-                box.discard()
-    return Execution(
-        context, plan, watermarks, stateful, stepper, sinks, queries.versions.generation
-    )
+                step.discard()
+    return Execution(context, plan, watermarks, steps, stepper, sinks, queries.versions.generation)
 
 
 def next_epoch_start(execution: Execution) -> int | None:
@@ -178,7 +189,11 @@ def without_failed_queries(before: Execution, error: RunError) -> Execution:
     """The same network without the queries whose boxes failed; an error if none did by itself."""
     standalone = before.context.queries.standalone
     owner = before.plan.standalone.owner
-    culprits = before.stepper.culprits(owner) if error.code == "SPARK_FAILED" else {}
+    tried = error.code in ("SPARK_FAILED", "STEP_TIMEOUT")
+    culprits = before.stepper.culprits(owner) if tried else {}
+    if not culprits and error.code == "STEP_TIMEOUT":
+        before.stepper.halt()
+        return before
     if not culprits:
         raise error
     standalone.fail(culprits)

@@ -3,59 +3,26 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
-
-from pyspark.sql import SparkSession
 
 from auroral.disk import PRIVATE_DIRECTORY
-from auroral.engine.ingest.dead_letters import DeadLetters
+from auroral.engine.context import EngineContext
 from auroral.engine.lifecycle.epochs import Flows
 from auroral.engine.lifecycle.standalone import ActiveStandalone
-from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.runtime.watermarks import WatermarkTracker
-from auroral.engine.topology.assembly import expanded_network, stateful_runner
+from auroral.engine.topology.assembly import expanded_network, kernel_runner
 from auroral.engine.topology.superboxes import all_superboxes, output_arcs
-from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
-from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox
-from auroral.spark.running.runner import Runner
-from auroral.spark.running.stateful_runner import StatefulRunner
+from auroral.spark.running.executor import KernelRunner, PlainRunner
 from auroral.storage import Store
 
 _NUMBERS = count()
 """Slots of compiled plans are in directories with different numbers."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What an engine was given and never changes."""
-
-    network: Network
-    session: SparkSession
-    resolver: Resolver
-    tables: Mapping[str, Any]
-    bound: Iterable[str]
-    """Outputs that have a sink."""
-    train: int
-    driver_bytes: int
-    reuse_plans: bool | None
-    now_us: Callable[[], int]
-
-
-@dataclass(frozen=True)
-class EngineContext:
-    """What a running network is made from, whatever boxes there are."""
-
-    settings: Settings
-    store: Store
-    queries: QueryRegistry
-    dead: DeadLetters
 
 
 @dataclass(frozen=True)
@@ -71,8 +38,8 @@ class ExecutionPlan:
     same: frozenset[Superbox]
     """Those that stay as they were."""
     progressing: Mapping[str, Sequence[str]]
-    runner: Runner
-    stateful: Mapping[str, StatefulRunner]
+    runner: PlainRunner
+    stateful: Mapping[str, KernelRunner]
     place: Path
     """Where the plans that these compile have their slots."""
 
@@ -106,8 +73,8 @@ def make_plan(
     """The network with the boxes of some queries and some eddies."""
     settings, store = context.settings, context.store
     queries = {name: query.query for name, query in standalone.queries.items()}
-    checked = expanded_network(settings.network, settings.resolver, queries, flows).check(
-        settings.resolver
+    checked = expanded_network(settings.network, settings.executor.resolver, queries, flows).check(
+        settings.executor.resolver
     )
     arcs = output_arcs(checked, settings.bound)
     superboxes = all_superboxes(checked, arcs, standalone)
@@ -118,20 +85,19 @@ def make_plan(
     progressing = {arc: list(marks) for arc, marks in watermarks.arcs().items()}
     place = slots(store) / str(next(_NUMBERS))
     stateful = {
-        superbox.stateful: stateful_runner(
-            settings.session,
+        superbox.stateful: kernel_runner(
+            settings.executor,
             checked,
             watermarks,
             superbox,
             place / superbox.stateful,
             buckets=store.buckets,
             progressing=progressing,
-            reuse_plans=settings.reuse_plans,
         )
         for superbox in superboxes
         if superbox.stateful and superbox not in same
     }
-    runner = Runner(settings.session, checked, place / "plain@", reuse_plans=settings.reuse_plans)
+    runner = settings.executor.plain(checked, place / "plain@")
     return ExecutionPlan(
         standalone, flows, checked, arcs, superboxes, same, progressing, runner, stateful, place
     )
