@@ -6,6 +6,7 @@ import math
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -125,7 +126,12 @@ class Model:
         for row in waiting:
             self.give(row)
 
-    def starts(self, row: dict[str, Any]) -> list[Any]:
+    def holding(self, row: dict[str, Any]) -> list[tuple[Any, Any]]:
+        """Start and end of each window that a tuple is in.
+
+        A window ends where the window a whole number of advances further starts, if its size is
+        that many advances; with doubles that is not the same as start + size.
+        """
         on, size, advance = row["on"], self.kernel.size, self.kernel.advance
         base: Any = 1 if self.kernel.on is None else self.origin.get(row["group"])
         lowest = -math.inf if base is None else 0
@@ -136,19 +142,22 @@ class Model:
         last = math.floor(
             (on - base) / advance if isinstance(on, float) else (on - base) // advance
         )
-        numbers = [k for k in range(first - 1, last + 2) if k >= lowest]
-        return [
-            base + k * advance
-            for k in numbers
-            if base + k * advance <= on < base + k * advance + size
-        ]
+        advances = Fraction(str(size)) / Fraction(str(advance))
+        whole = int(advances) if advances.denominator == 1 else None
+        found = []
+        for k in range(first - 1, last + 3):
+            start = base + k * advance
+            end = start + size if whole is None else base + (k + whole) * advance
+            if k >= lowest and start <= on < end:
+                found.append((start, end))
+        return found
 
     def give(self, row: dict[str, Any]) -> None:
         mark, history = row["mark"], self.kernel.history
         tardy = self.kernel.slack is not None and mark is not None and row["on"] < mark
-        starts, used = self.starts(row), False
-        for start in starts:
-            window = self.windows.get((row["group"], start), Open(start, start + self.kernel.size))
+        mine, used = self.holding(row), False
+        for start, end in mine:
+            window = self.windows.get((row["group"], start), Open(start, end))
             over = mark is not None and mark >= window.end
             if not over and not window.closed:
                 if not tardy:
@@ -161,7 +170,7 @@ class Model:
                 self.windows[row["group"], start] = window
                 self.emit(row["group"], window, True)
         if not used:
-            if starts or tardy:
+            if mine or tardy:
                 self.leave(row, "late")
             else:
                 self.count("outside")

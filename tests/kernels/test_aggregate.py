@@ -128,6 +128,20 @@ def test_windows_close_by_marks(sort: str, data: Any, types: Any, timeout_us: in
     check(data.draw, made, types[0], types[1], sort)
 
 
+@pytest.mark.parametrize("order", [{}, {"slack": 0}, {"slack": 0, "history": 0.0}])
+@pytest.mark.parametrize(("size", "windows"), [(0.1, 1), (0.3, 3)])
+def test_a_window_over_doubles_ends_where_another_starts(
+    order: dict[str, Any], size: float, windows: int
+) -> None:
+    """Also where 14 * 0.1 + 0.1 is above 15 * 0.1: the value 1.5 is not in window 14."""
+    made = kernel(pa.float64(), pa.string(), size=size, advance=0.1, **order)
+    row = {"_seq": 2, "_ts": 0, "_sub": b"", "f0": 1.5, "f1": "b", "f2": 0, "f3": True}
+    mark = None if order else LowWater(ended=3)
+    expected = [(3, k * 0.1, (1, "b"), 0, [0], False) for k in range(16 - windows, 16)]
+    assert Model(made, pa.float64(), mark, None).run([row], 5, 3).emitted == expected
+    assert run(made, pa.float64(), [row], mark, None, [5], 3).emitted == expected
+
+
 @given(st.data(), kinds(), st.integers(0, 3), st.booleans(), st.sampled_from([None, None, 10, 30]))
 def test_windows_close_by_slack(
     data: Any, types: Any, slack: int, align: bool, timeout_us: int | None
