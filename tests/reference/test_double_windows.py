@@ -21,7 +21,9 @@ TENTHS = [n / 10 for n in range(40)]
 
 def distances(advance: float) -> st.SearchStrategy[float]:
     """Values near the edges of windows, far away, and anything else."""
+    edge = int(FARTHEST)
     numbers = st.integers(-100, 100) | st.integers(-(2**54), 2**54)
+    numbers |= st.integers(edge - 20, edge + 20) | st.integers(-edge - 20, -edge + 20)
     edges = st.tuples(numbers, st.sampled_from([-1, 0, 1])).map(
         lambda at: (
             float(np.nextafter(at[0] * advance, at[1] * np.inf)) if at[1] else at[0] * advance
@@ -71,33 +73,51 @@ def test_other_sizes_end_at_their_start_and_size(
     assert all(start <= value < start + grid.size for start in both(grid, value))
 
 
-@given(st.data(), ADVANCES, st.sampled_from([1, 3]))
+@given(
+    ADVANCES,
+    st.sampled_from([1, 3]),
+    st.integers(-1000, 1000) | st.integers(-(2**50), 2**50),
+    st.integers(3, 10_000) | st.integers(3, 2**51),
+)
+@example(0.1, 3, 444953454224833, 1545393572776449)
 def test_windows_that_begin_at_a_first_tuple_have_no_gaps(
-    data: st.DataObject, advance: float, many: int
+    advance: float, many: int, first: int, later: int
 ) -> None:
-    origin = data.draw(st.integers(-1000, 1000)) * advance * 1.1
+    origin = first * advance * 1.1
     grid = ReferenceGrid(float(f"{many * advance:.15g}"), advance, origin, 0)
-    value = origin + data.draw(st.integers(many, 10_000)) * advance
+    value = origin + later * advance
     starts = both(grid, value, bounded=True)
-    assert len(starts) == many or advances_in(grid.size, advance) is None
+    told = max(abs(value), value - origin) / advance < FARTHEST
+    assert len(starts) == (many if told else 0) or advances_in(grid.size, advance) is None
 
 
-@given(st.data(), ADVANCES, st.sampled_from([1, 2, 2.5]), st.sampled_from([0.0, 0.1, 5.0]))
-@example(None, 0.1, 1, 0.0)
+HISTORIES = st.sampled_from([0.0, 0.1, 5.0, 2.0**49, 1e17, 1e300])
+
+
+@given(st.data(), ADVANCES, st.sampled_from([1, 2, 2.5]), HISTORIES)
+@example(0.6, 0.1, 1, 0.0)
+@example(1.7976931348623157e308, 7.0, 1, 0.0)
+@example(-1.7976931348623157e308, 7.0, 1, 1e300)
+@example(1e300, 1e-3, 1, 1e300)
 def test_an_aggregate_promises_the_same_on_both_sides(
-    data: st.DataObject | None, advance: float, many: float, history: float
+    given_mark: st.DataObject | float, advance: float, many: float, history: float
 ) -> None:
-    mark = 0.6 if data is None else data.draw(distances(advance))
+    if isinstance(given_mark, float):
+        mark = value = later = given_mark
+    else:
+        mark, later = sorted(given_mark.draw(st.tuples(*[distances(advance)] * 2)))
+        near = st.integers(-20, 20).map(lambda k: mark - history + k * advance)
+        value = given_mark.draw(distances(advance) | near.filter(np.isfinite))
     size = float(f"{many * advance:.15g}")
-    promised = windowed({"t": LowWater.of([(0, mark)])}, "t", (), size, advance, history)["t"]
-    expected = ReferenceGrid(size, advance).first_open(mark, history)
+    grid = ReferenceGrid(size, advance)
+    marks = LowWater.of([(0, mark), (1, later)])
+    promised = windowed({"t": marks}, "t", (), size, advance, history)["t"]
+    first = grid.first_open(mark, history)
     assert isinstance(promised, LowWater)
-    assert promised.latest == expected
-    if abs(mark / advance) < 1e6 and history <= 1e6 * advance:
-        assert all(
-            ReferenceGrid(size, advance).start(k) >= expected
-            for k in ReferenceGrid(size, advance).holding(mark)
-        )
+    assert promised.at(0) == first
+    assert promised.at(1) == grid.first_open(later, history) >= first
+    remembered = [k for k in grid.holding(value) if grid.end(k) + history > mark]
+    assert all(grid.start(k) >= first for k in remembered)
 
 
 @pytest.mark.parametrize("query", [False, True])

@@ -5,8 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
-FARTHEST = 2.0**51
-"""Windows are numbered; beyond this many advances from zero doubles do not tell them apart."""
+FARTHEST = 2.0**49
+"""Windows are numbered; beyond this many advances from zero doubles do not tell them apart.
+
+Below it the rounding errors of a start, also one counted from a first tuple, and of the way back
+from a start to its number add up to less than half an advance.
+"""
+ROUNDING = 2.0**-51
+"""More than the relative error of a few additions of doubles."""
 
 
 def advances_in(size: float, advance: float) -> int | None:

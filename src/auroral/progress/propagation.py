@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from auroral.progress.advances import FARTHEST, advances_in
+from auroral.progress.advances import FARTHEST, ROUNDING, advances_in
 from auroral.progress.lowwater import GroupedLowWater, JointLowWater, LowWater, Mark, minimum
 
 ArcProgress = Mapping[str, Mark]
@@ -164,17 +164,31 @@ def _first_open(marks: Any, size: Any, advance: Any, history: Any) -> Any:
     if not isinstance(size, float):
         return advance * (np.floor_divide(_less(marks, size + history), advance) + 1)
     marks = np.asarray(marks, np.float64)
-    lowered = marks - (size + history)
-    advances = advances_in(size, advance)
-    # Rounded arithmetic: look for it around where it should be, as windows themselves do.
     with np.errstate(over="ignore", invalid="ignore"):
-        k = np.floor(lowered / advance)
-        told = np.abs(k) < FARTHEST
-        k -= 2
-        for _ in range(5):
-            ends = k * advance + size if advances is None else (k + advances) * advance
-            k = np.where(ends + history > marks, k, k + 1)
-    return np.where(told, k * advance, lowered)
+        # No window lies beyond the farthest; marks above it must still rise.
+        told = np.minimum(marks, FARTHEST * advance)
+        first = _first_start(told, size, advance, history)
+        far = np.maximum(first, _lowered(marks, size, advance, history))
+        return np.where(marks > told, far, first)
+
+
+def _first_start(marks: Any, size: float, advance: float, history: Any) -> Any:
+    """The same for doubles: look for it around where it should be, as windows themselves do."""
+    advances = advances_in(size, advance)
+    k = np.floor((marks - (size + history)) / advance)
+    told = k > -FARTHEST
+    k -= 2
+    for _ in range(5):
+        ends = k * advance + size if advances is None else (k + advances) * advance
+        k = np.where(ends + history > marks, k, k + 1)
+    return np.where(told, k * advance, _lowered(marks, size, advance, history))
+
+
+def _lowered(marks: Any, size: float, advance: float, history: Any) -> Any:
+    """A value that no window that is open or remembered starts below, however doubles round."""
+    reach = size + history + advance
+    lowered = marks - reach - (np.abs(marks) * ROUNDING + reach * ROUNDING)
+    return np.where(np.isinf(marks), marks, lowered)
 
 
 def _within(fields: Iterable[str], by: Iterable[str]) -> bool:

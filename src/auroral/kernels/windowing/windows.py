@@ -64,10 +64,12 @@ class WindowGrid:
     def _approximate(self, values: Values, base: Values | int) -> tuple[Ids, Values]:
         """Floating point: look at windows around, keep what really holds it."""
         base = base if self.bounded else 0
+        if self.size / self.advance >= FARTHEST:
+            return np.empty(0, np.int64), np.empty(0, np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            near = np.floor((values - base) / self.advance)
-            told = (np.abs(near) < FARTHEST) & (np.abs(values / self.advance) < FARTHEST)
-            highest = near + 2
+            distance = (values - base) / self.advance
+            told = (np.abs(distance) < FARTHEST) & (np.abs(values / self.advance) < FARTHEST)
+            highest = np.floor(distance) + 2
             for _ in range(4):
                 highest -= highest * self.advance + base > values
             tries = self._advances or int(min(np.ceil(self.size / self.advance) + 5, 2**31))

@@ -9,14 +9,14 @@ from typing import Any
 
 from auroral.boxes.window import Length, in_marks
 from auroral.network.types import Type
-from auroral.progress.advances import FARTHEST, advances_in
+from auroral.progress.advances import FARTHEST, ROUNDING, advances_in
 
 
 @dataclass(frozen=True)
 class ReferenceGrid:
     """Window k holds values from its start, origin + k·advance, up to, not including, its end.
 
-    >>> Grid(size=10, advance=5).holding(12)
+    >>> ReferenceGrid(size=10, advance=5).holding(12)
     [1, 2]
     """
 
@@ -37,33 +37,50 @@ class ReferenceGrid:
 
     def holding(self, value: Any) -> list[int]:
         """The windows a value is in; none if its doubles do not tell windows apart."""
-        last = self._at(value - self.origin)
-        least = self._at(value - self.size - self.origin)
-        if last is None or least is None or self._at(value) is None:
+        near = self._at(value - self.origin)
+        overlap = self._at(self.size)
+        if near is None or overlap is None or self._at(value) is None:
             return []
-        found = list(range(least - 2, last + 3))
-        if self._advances is not None:
-            last = max(k for k in found if self.start(k) <= value)
-            found = list(range(last - self._advances + 1, last + 1))
-        else:
-            found = [k for k in found if self.start(k) <= value < self.end(k)]
+        last = max(k for k in range(near - 2, near + 3) if self.start(k) <= value)
+        many = overlap + 5 if self._advances is None else self._advances
+        found = list(range(last - many + 1, last + 1))
+        if self._advances is None:
+            found = [k for k in found if value < self.end(k)]
         return [k for k in found if self.first is None or k >= self.first]
 
     def first_open(self, mark: Any, history: Any = 0) -> Any:
-        """The start of the first window that may still come out; a mark beyond all is lowered."""
-        k = self._at(mark - (self.size + history) - self.origin)
-        if k is None:
-            return mark - (self.size + history)
-        k -= 2
+        """The start of the first window that may still come out; the end is the end of all.
+
+        No window over doubles lies beyond the farthest, but marks above it must still rise.
+        """
+        if mark in (math.inf, -math.inf):
+            return mark
+        distance = mark - (self.size + history)
+        if not self._floats:
+            return self.start(distance // self.advance + 1)
+        farthest = FARTHEST * self.advance
+        if mark > farthest:
+            return max(self._lowered(mark, history), self.first_open(farthest, history))
+        if distance / self.advance < 1 - FARTHEST:
+            return self._lowered(mark, history)
+        k = math.floor(distance / self.advance) - 2
         while self.end(k) + history <= mark:
             k += 1
         return self.start(k)
 
+    def _lowered(self, mark: float, history: float) -> Any:
+        """A value that no window that is open or remembered starts below, however doubles round."""
+        reach = self.size + history + self.advance
+        return mark - reach - (abs(mark) * ROUNDING + reach * ROUNDING)
+
     @cached_property
     def _advances(self) -> int | None:
         """How many advances doubles are long; whole numbers need no care."""
-        floats = isinstance(self.size, float)
-        return advances_in(self.size, self.advance) if floats else None
+        return advances_in(self.size, self.advance) if self._floats else None
+
+    @property
+    def _floats(self) -> bool:
+        return isinstance(self.size, float)
 
     def _at(self, distance: Any) -> int | None:
         """How many whole advances fit in a distance; None if no number says."""
