@@ -65,7 +65,7 @@ def derived(progress: ArcProgress, made: Mapping[str, Derived]) -> ArcProgress:
 
     A grouped mark survives only if its grouping fields are copied too.
 
-    >>> halved = Applied(Field("ts"), lambda marks: marks // 2)
+    >>> halved = Applied(FieldTerm("ts"), lambda marks: marks // 2)
     >>> marks = {"ts": LowWater.of([(1, 10), (2, 11), (3, 12)])}
     >>> derived(marks, {"half": halved})["half"].steps()
     [(1, 5), (3, 6)]
