@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from auroral import AuroralError, Network, Order, Ordered, Punctuated
+from auroral import AuroralError, Network, Order, Ordered, Punctuated, Window
 from auroral.reference import Reference
 from auroral.testing import run
 
@@ -115,6 +115,19 @@ def test_each_side_promises_what_both_can_still_bring() -> None:
 
 
 EPOCH = datetime(1970, 1, 1)
+
+
+def test_a_window_behind_a_join_waits_for_pairs_that_rounding_lets_in() -> None:
+    """3.4 + 1.0 is 4.4, so both right tuples are near; but 4.4 - 1.0 is above 3.4."""
+    net = Network("doubles")
+    left, right = (net.stream(name, "t double", progress=Ordered("t")) for name in "lr")
+    pairs = left.join(right, left=Order("t"), right=Order("t"), within=1.0)
+    net.output("o", pairs.aggregate(Order("t"), Window(size=0.1), n="count(*)"))
+    # All left tuples come first.
+    lefts = [{"t": t, "_at": 0} for t in (3.4, 9.0)]
+    out = run(net, {"l": lefts, "r": [{"t": t, "_at": 1} for t in (4.4, 4.4, 9.0)]})
+    assert [row["n"] for row in out["o"]] == [2, 1]
+    assert out.reference.late == {}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from auroral import Delayed, Network, Order, Punctuated, Window
@@ -98,21 +99,29 @@ EVENT = st.tuples(
 )
 
 
-def boxes(net: Network, by: tuple[str, ...], progress: Any, band: tuple[int, int]) -> None:
-    schema = "t int, g string"
+def boxes(net: Network, by: tuple[str, ...], progress: Any, band: Any, kind: str) -> None:
+    """Boxes over times of a kind: whole numbers, or tenths as doubles."""
+
+    def length(number: int) -> Any:
+        return number if kind == "int" else number / 10
+
+    schema = f"t {kind}, g string"
     left, right = (net.stream(name, schema=schema, progress=progress) for name in "lr")
     order = Order("t", by=by)
-    tumbling, sliding = Window(size=4), Window(size=5, advance=3, timeout=10)
+    tumbling = Window(size=length(4))
+    sliding = Window(size=length(5), advance=length(3), timeout=10)
     counts = left.aggregate(order, tumbling, n="count(*)", name="tumbling")
-    counts.aggregate(order, Window(size=8), n="sum(n)", name="again")
+    counts.aggregate(order, Window(size=length(8)), n="sum(n)", name="again")
     left.aggregate(order, sliding, n="count(*)", name="sliding")
-    left.aggregate(order, tumbling, late="revise", history=3, n="count(*)", name="revising")
+    left.aggregate(order, tumbling, late="revise", history=length(3), n="count(*)", name="revising")
     left.bsort(order, name="sorted")
     left.union(right).dedup("g", order=order, name="deduped")
-    pairs = left.join(right, left=order, right=order, range=band, name="joined")
+    reach = (length(band[0]), length(band[1]))
+    pairs = left.join(right, left=order, right=order, range=reach, name="joined")
     per = Order("right_t", by=("t",))
     pairs.aggregate(per, tumbling, n="count(*)", name="jointly")
-    left.resample(right, left=order, right=order, within=2, n="count(*)", name="resampled")
+    near = length(2)
+    left.resample(right, left=order, right=order, within=near, n="count(*)", name="resampled")
 
 
 def require_kept(reference: Reference, arc: str, before: Any, seen: int) -> None:
@@ -132,6 +141,7 @@ def require_no_less(arc: str, before: Any, after: Any) -> None:
             assert mark is None or later >= mark, (arc, attribute, group)
 
 
+@pytest.mark.parametrize("kind", ["int", "double"])
 @settings(max_examples=40)
 @given(
     st.lists(EVENT, max_size=30),
@@ -139,17 +149,25 @@ def require_no_less(arc: str, before: Any, after: Any) -> None:
     st.sampled_from([Delayed("t", 3), Punctuated("t"), Delayed("t", 1, by=("g",), heartbeat=9)]),
     RANGES,
 )
+# Doubles: 1.7 + 0.5 is 2.2, but 2.2 - 0.5 is above 1.7.
+@example(
+    [("l", False, 17, "a"), ("l", True, 20, "a"), ("r", True, 22, "a"), ("r", False, 22, "a")],
+    (),
+    Punctuated("t"),
+    (5, 5),
+)
 def test_promises_never_go_back_and_are_kept(
-    events: list[Any], by: tuple[str, ...], progress: Any, band: tuple[int, int]
+    kind: str, events: list[Any], by: tuple[str, ...], progress: Any, band: tuple[int, int]
 ) -> None:
     net = Network("laws")
-    boxes(net, by, progress, band)
+    boxes(net, by, progress, band, kind)
     reference = Reference(net)
     # A tuple below its stream's mark goes through boxes that keep no state as it is.
     arcs = [name for name, box in net.boxes.items() if not isinstance(box, Union)]
     if not set(progress.by) <= set(by):
         arcs.remove("deduped")  # it takes what is above the least mark, and passes all of them on
-    for time, (stream, tells, t, g) in enumerate(events):
+    for time, (stream, tells, at, g) in enumerate(events):
+        t = at if kind == "int" else at / 10
         before = reference.promised()
         seen = {arc: len(reference.collected(arc)) for arc in arcs}
         if tells:

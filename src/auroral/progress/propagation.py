@@ -107,7 +107,7 @@ def paired(
         return {}
     one, other = least(left[on[0]]), least(right[on[1]])
     marks = {
-        named[0]: minimum([one, _shifted(other, after)]),
+        named[0]: minimum([one, _reaching(other, after)]),
         named[1]: minimum([other, _shifted(one, before)]),
     }
     return Promises(marks, {named: (one, other), (named[1], named[0]): (other, one)})
@@ -119,7 +119,7 @@ def resampled(
     """Resample: a left tuple waits until the right has passed it by `within`."""
     if on[0] not in left or on[1] not in right:
         return {}
-    marks = [least(left[on[0]]), _shifted(least(right[on[1]]), within)]
+    marks = [least(left[on[0]]), _reaching(least(right[on[1]]), within)]
     return {on[0]: minimum(marks)}
 
 
@@ -212,13 +212,32 @@ def _shifted(mark: LowWater, distance: Any) -> LowWater:
     return _steps(mark, lambda values: _less(values, distance))
 
 
+def _reaching(mark: LowWater, distance: Any) -> LowWater:
+    """Lower every value so that nothing below it, plus the distance, is at or above the value.
+
+    Sums of doubles are rounded: 3.4 + 1.0 is 4.4, but 4.4 - 1.0 is above 3.4.
+    """
+
+    def lowered(values: Any) -> Any:
+        found = _less(values, distance)
+        if found.dtype != np.float64:
+            return found
+        values = values.astype(np.float64)
+        with np.errstate(over="ignore"):
+            reaches = np.nextafter(found, -np.inf) + distance >= values
+            return np.where(reaches, np.nextafter(values, -np.inf) - distance, found)
+
+    return _steps(mark, lowered)
+
+
 def _less(values: Any, distance: Any) -> Any:
     """Values less a distance; near the ends of 64 bits as objects, which do not wrap round."""
     if values.dtype == np.int64:
         least, most = int(values.min()) - int(distance), int(values.max()) - int(distance)
         if least < -(2**63) or most >= 2**63:
             values = values.astype(object)
-    return values - distance
+    with np.errstate(over="ignore"):  # a double below all others promises nothing
+        return values - distance
 
 
 def _least(marks: Sequence[Mark]) -> Mark | None:

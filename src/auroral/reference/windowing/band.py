@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,11 +45,21 @@ class ReferenceBand:
 
     def left_mark(self, left_mark: Any, right_mark: Any) -> Any:
         """Nothing below it is the left of a pair that comes now."""
-        return least([left_mark, _less(right_mark, self.after)])
+        return least([left_mark, _reaching(right_mark, self.after)])
 
     def right_mark(self, left_mark: Any, right_mark: Any) -> Any:
         """Nothing below it is the right of a pair that comes now."""
         return least([right_mark, _less(left_mark, self.before)])
+
+
+def _reaching(mark: Any, distance: Any) -> Any:
+    """Nothing below it, plus a distance, is at or above a mark, also where doubles are rounded."""
+    lowered = _less(mark, distance)
+    if not isinstance(lowered, float) or math.isinf(mark):
+        return lowered
+    if math.nextafter(lowered, -math.inf) + distance < mark:
+        return lowered
+    return math.nextafter(mark, -math.inf) - distance
 
 
 def _less(mark: Any, distance: Any) -> Any:
