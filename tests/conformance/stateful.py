@@ -149,11 +149,11 @@ class _Builder:
             self._late += [made.port("left_late"), made.port("right_late")]
         return made
 
-    def _over_both(self, left: Schema, right: Schema) -> dict[str, Any]:
+    def _over_both(self, left: Schema, right: Schema, taken: list[str]) -> dict[str, Any]:
         """Now and then a function over fields of both sides."""
         rng = self._rng
         sides = [[f.name for f in s if f.type.name in ("int", "bigint")] for s in (left, right)]
-        if rng.random() < 0.4 or not all(sides):
+        if rng.random() < 0.4 or not all(sides) or "both" in taken:
             return {}
         w, v = (rng.choice(names) for names in sides)
         any_ = rng.choice(left.names)
@@ -172,6 +172,8 @@ class _Builder:
             return [length(rng, type, least=0, most=4) for _ in range(2)]
         short = length(rng, type, least=1, most=2)
         far = length(rng, type, least=4, most=6)
+        if not isinstance(short, str):
+            short, far = sorted((short, far))  # lengths of doubles have units of different sizes
         ends = [f"-{short}" if isinstance(short, str) else -short, far]
         return ends if rng.random() < 0.5 else ends[::-1]
 
@@ -195,7 +197,7 @@ class _Builder:
             name=name,
             **self._timeout(),
             **self._compute(right.schema, taken=[one, *by]),
-            **self._over_both(left.schema, right.schema),
+            **self._over_both(left.schema, right.schema, taken=[one, *by]),
         )
         if one != "tup#":
             self._late += [made.port("left_late"), made.port("right_late")]
@@ -229,7 +231,7 @@ class _Builder:
         return self._net.box("number", name, input=arc, **{"as": "nr"})
 
     def _stateful_map(self, name: str) -> Arc:
-        rng, arc = self._rng, self._arc()
+        rng, arc = self._rng, self._arc(final=True)
         returns = {"length": "bigint", "text": "string", "parts": "array<string>"}
         free = [n for n in arc.schema.names if n not in returns]
         kept = [n for n in free if rng.random() < 0.4]

@@ -96,6 +96,14 @@ def test_any_network_gives_what_the_reference_gives(
     Run(make_engine, net, batches, chosen, TABLES).go(tmp_path)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_every_drawn_network_is_valid(seed: int) -> None:
+    """The generator asks for nothing that a network refuses, however the draw falls."""
+    rng = Random(f"valid {seed}")
+    for _ in range(30):
+        stateful_network(rng, 6, routed=rng.random() < 0.5).check()
+
+
 def needs_spark(box: Box) -> bool:
     """Whether a box is a join that calls a Python function, which Spark does behind the kernel."""
     return isinstance(box, Join) and "picky" in (box.on or "")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import tempfile
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from auroral.io.open import open_sink
@@ -18,6 +18,8 @@ from auroral.io.sinks.sink import Delivery
 from auroral.io.sources.files import FileSource
 from auroral.network.types import Schema
 
+_EXACT = Context(prec=38)
+"""Keeps every digit; the default context rounds to 28, up to a value that no longer fits."""
 TYPES: dict[str, st.SearchStrategy[Any]] = {
     "boolean": st.booleans(),
     "tinyint": st.integers(-128, 127),
@@ -33,7 +35,9 @@ TYPES: dict[str, st.SearchStrategy[Any]] = {
     "timestamp": st.datetimes(timezones=st.just(dt.UTC)),
     "timestamp_ntz": st.datetimes(),
     "decimal(12,3)": st.decimals(-(10**9) + 1, 10**9 - 1, places=3),
-    "decimal(38,18)": st.integers(-(10**38) + 1, 10**38 - 1).map(lambda n: Decimal(n).scaleb(-18)),
+    "decimal(38,18)": st.integers(-(10**38) + 1, 10**38 - 1).map(
+        lambda n: Decimal(n).scaleb(-18, _EXACT)
+    ),
     "array<double>": st.lists(st.none() | st.floats(), max_size=3),
     "array<timestamp>": st.lists(st.datetimes(timezones=st.just(dt.UTC)), max_size=2),
     "map<string,int>": st.dictionaries(st.text('ab,"', max_size=2), st.integers(0, 9), max_size=2),
@@ -77,8 +81,16 @@ def everything(source: FileSource, limit: int = 1000) -> pa.Table:
     return pa.concat_tables(parts)
 
 
+def widest() -> tuple[Schema, pa.Table]:
+    """The greatest and the least decimal, digit by digit."""
+    values = [Decimal(f"{sign}{'9' * 20}.{'9' * 18}") for sign in ("", "-")]
+    schema = Schema.parse({"c": "decimal(38,18)"})
+    return schema, pa.table({"c": values}, schema=schema.arrow())
+
+
 @pytest.mark.parametrize("format", ["csv", "jsonl"])
 @given(made=tables(), cut=st.integers(0, 6))
+@example(made=widest(), cut=1)
 @settings(max_examples=100, deadline=None)
 def test_written_is_read(format: str, made: tuple[Schema, pa.Table], cut: int) -> None:
     schema, table = made
