@@ -176,6 +176,9 @@ MISTAKES = [
     (PROGRESS, "{on: time, delay: 5, by: sid}", "BAD_PARAMETER", 5, STREAM, ("expected a list",)),
     (PROGRESS, "{on: time, delay: 5, heartbeat: {lag: -1}}", "BAD_PARAMETER", 5, STREAM, ("-1",)),
     (PROGRESS, "{on: time, delay: 5, heartbeat: {lag: x}}", "BAD_DURATION", 5, STREAM, ("'x'",)),
+    (PROGRESS, "[~]", "BAD_PROGRESS", 5, STREAM, ("keys (on, ordered",)),
+    (PROGRESS, "[{on: time, delay: 5}, ~]", "BAD_PROGRESS", 5, STREAM, ("found nothing",)),
+    (PROGRESS, "{on: time, delay: 5, heartbeat: {lag: 1.0e+300}}", "BAD_PARAMETER", 5, STREAM, ("too large",)),
     (PROGRESS, "{on: time, delay: 5, heartbeat: 5}", "BAD_PARAMETER", 5, STREAM, ("keys (lag, unit)",)),
     (PROGRESS, "later", "BAD_PARAMETER", 5, STREAM, ("on, ordered, delay",)),
     # durations

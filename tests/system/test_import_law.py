@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 LAYERS = (
     ("errors",),
     ("ids",),
-    ("disk",),
+    ("disk", "validation"),
     ("progress", "qos"),
     ("network",),
     ("sql",),

@@ -27,10 +27,11 @@ from auroral.network.environment import has_variables
 from auroral.network.positions import DocumentPositions
 from auroral.network.types import Field as SchemaField
 from auroral.network.types import Schema
-from auroral.network.validation import carried, explained
+from auroral.network.validation import explained
 from auroral.progress.declaration import Progress
 from auroral.progress.durations import parse_duration_us
 from auroral.qos.graphs import QoS
+from auroral.validation import carried
 
 
 class Declaration(BaseModel):
@@ -115,6 +116,11 @@ def _one_or_several(declared: Any, handler: ValidatorFunctionWrapHandler) -> Any
 
 
 def _entry(declared: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    if declared is None:
+        raise NetworkError(
+            "BAD_PROGRESS",
+            f"expected keys ({', '.join(Progress.model_fields)}) in each entry, found nothing",
+        )
     try:
         return handler(declared)
     except ValidationError as error:

@@ -5,23 +5,24 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from auroral.errors import NetworkError
-from auroral.progress.durations import parse_duration_us
+from auroral.progress.durations import LONGEST, parse_duration_us
+from auroral.validation import WordedModel
 
 Amount = StrictInt | StrictFloat | StrictStr
 Below = Literal["route"] | None
 """What becomes of tuples below the mark: they enter as others do, or leave on the arc `S.late`."""
 
 
-class Heartbeat(BaseModel):
+class Heartbeat(WordedModel):
     """In a lull the mark still advances to (now − lag seconds).
 
     `unit` says what a number counts since 1970: s (the default), ms, us or ns.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     lag: Annotated[StrictInt | StrictFloat | StrictStr, Field(description="seconds, or text")]
     unit: Annotated[
@@ -29,22 +30,26 @@ class Heartbeat(BaseModel):
         Field(description="what values of a number count since 1970; default s"),
     ] = None
 
+    def model_post_init(self, _context: Any) -> None:
+        self.lag_us()
+
     def lag_us(self) -> int:
-        return lag_us(self.lag)
+        """The lag in microseconds."""
+        if isinstance(self.lag, str):
+            return parse_duration_us(self.lag)
+        if self.lag < 0:
+            raise NetworkError(
+                "BAD_PARAMETER", f"heartbeat lag must not be negative, found {self.lag}"
+            )
+        if self.lag > LONGEST // 1_000_000:
+            raise NetworkError("BAD_PARAMETER", f"heartbeat lag is too large: {self.lag}")
+        return round(self.lag * 1_000_000)
 
 
-def lag_us(lag: Amount) -> int:
-    if isinstance(lag, str):
-        return parse_duration_us(lag)
-    if lag < 0:
-        raise NetworkError("BAD_PARAMETER", f"heartbeat lag must not be negative, found {lag}")
-    return round(lag * 1_000_000)
-
-
-class Progress(BaseModel):
+class Progress(WordedModel):
     """What a stream promises about one of its fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     on: Annotated[StrictStr, Field(description="the field that progresses")]
     ordered: StrictBool = False
@@ -67,8 +72,6 @@ class Progress(BaseModel):
             )
         if isinstance(self.delay, int | float) and self.delay < 0:
             raise NetworkError("BAD_PARAMETER", f"delay must not be negative, found {self.delay}")
-        if self.heartbeat:
-            self.heartbeat.lag_us()
 
     def delay_in(self, type_name: str) -> Any:
         """The delay in the units of the progressing field: µs for timestamps, days for dates."""
