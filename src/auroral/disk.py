@@ -79,7 +79,7 @@ def disk_errors(path: Path | str) -> Iterator[None]:
 
 
 class OpenFile:
-    """A file that is written at its end."""
+    """A file that is written at its end, or replaced in place."""
 
     def __init__(self, path: Path | str, *, anew: bool, private: bool = False):
         """Open a file, or create it; `anew` drops what was in it."""
@@ -108,6 +108,13 @@ class OpenFile:
                 _tell("write", self.path, data=bytes(rest[:count]), at=self.size)
             self.size += count
             rest = rest[count:]
+
+    def overwrite(self, data: Data) -> None:
+        """Put `data` at the start of a regular file, in one call, in place of what was there."""
+        count = os.pwrite(self._handle, data, 0)
+        if _observer is not None:
+            _tell("write", self.path, data=bytes(data[:count]))
+        self.size = max(self.size, count)
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._handle, size)

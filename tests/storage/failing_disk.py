@@ -58,20 +58,18 @@ class Recorder:
     @contextmanager
     def recording(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         with disk.observed(self._see), monkeypatch.context() as patch:
-            transaction, settle = Manifest.transaction, Manifest.settle
+            commit, settle = Manifest._commit, Manifest.settle
 
-            @contextmanager
-            def recorded(manifest: Manifest, *, lasting: bool = True) -> Iterator[Any]:
-                with transaction(manifest, lasting=lasting) as database:
-                    yield database
-                    (level,) = database.execute("PRAGMA synchronous").fetchone()
-                self.events.append(Commit(manifest.path, database.serialize(), level >= FULL))
+            def committed(manifest: Manifest) -> None:
+                (level,) = manifest._db.execute("PRAGMA synchronous").fetchone()
+                commit(manifest)
+                self.events.append(Commit(manifest.path, manifest._db.serialize(), level >= FULL))
 
             def settled(manifest: Manifest) -> None:
                 settle(manifest)
                 self.events.append(Commit(manifest.path, manifest._db.serialize(), True))
 
-            patch.setattr(Manifest, "transaction", recorded)
+            patch.setattr(Manifest, "_commit", committed)
             patch.setattr(Manifest, "settle", settled)
             yield
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import stat
 from collections.abc import Callable
@@ -75,10 +76,11 @@ def _with_bad_page(path: Path) -> None:
         lambda path: _execute(path, "DELETE FROM meta WHERE key = 'format'"),
         lambda path: _execute(path, "UPDATE segment SET bounds = '{'"),
         lambda path: _execute(path, "UPDATE meta SET value = 'x' WHERE key = 'next_moment'"),
+        lambda path: _execute(path, "UPDATE meta SET value = 'x' WHERE key = 'commits'"),
     ],
     ids=[
         *("gone", "empty", "no tables", "one table less", "bad page", "no database", "cut"),
-        *("no format", "bad JSON", "bad number"),
+        *("no format", "bad JSON", "bad number", "bad count"),
     ],
 )
 @pytest.mark.parametrize("durability", ["power", "process"])
@@ -94,6 +96,77 @@ def test_a_damaged_manifest_is_named_and_nothing_is_removed(
         assert caught.value.code == "MANIFEST_DAMAGED"
         assert "manifest.db" in str(caught.value)
         assert contents(directory) == before
+
+
+def crashed(directory: Path) -> Path:
+    """A state directory as a process leaves it that dies after two commits: with a -wal file."""
+    running = directory.with_name("running")
+    store = Store(running)
+    for first in (0, 3):
+        if first:
+            store.manifest.settle()
+            shutil.copy(running / "manifest.db", directory.with_name("older.db"))
+        fresh = UnwrittenSegment("s", table(first, 3), first + 3)
+        store.commit(Change(fresh=[fresh], next_moment=first + 3, heads={("s", "c"): 0}))
+    shutil.copytree(running, directory)
+    store.close()
+    return directory
+
+
+@pytest.mark.parametrize("durability", ["power", "process"])
+def test_a_manifest_that_forgot_commits_is_refused_and_nothing_is_removed(
+    durability: str, tmp_path: Path
+) -> None:
+    directory = crashed(tmp_path / "state")
+    (directory / "manifest.db-wal").unlink()
+    before = contents(directory)
+    for _ in range(2):
+        with pytest.raises(StateError, match=r"MANIFEST_DAMAGED.*manifest.db-wal was removed"):
+            Store(directory, durability=durability)
+        assert contents(directory) == before
+
+
+def test_an_older_copy_of_the_manifest_is_refused(tmp_path: Path) -> None:
+    directory = crashed(tmp_path / "state")
+    Store(directory).close()
+    before = contents(directory)
+    shutil.copy(tmp_path / "older.db", directory / "manifest.db")
+    with pytest.raises(StateError, match=r"MANIFEST_DAMAGED.*replaced by an older one"):
+        Store(directory)
+    assert contents(directory) == before
+
+
+@pytest.mark.parametrize("count", [None, b"", b"\xff" * 12, bytes(12)])
+def test_a_count_of_commits_that_a_crash_tore_proves_nothing(
+    count: bytes | None, tmp_path: Path
+) -> None:
+    directory = crashed(tmp_path / "state")
+    assert (directory / "commits").stat().st_size == 12
+    if count is None:
+        (directory / "commits").unlink()
+    else:
+        (directory / "commits").write_bytes(count)
+    store = Store(directory)
+    assert [s.first for s in store.segments("s")] == [0, 3]
+    store.commit(Change(next_moment=7))
+    store.close()
+    assert (directory / "commits").stat().st_size == 12
+    Store(directory).close()
+
+
+def test_a_transaction_that_fails_is_not_counted(tmp_path: Path) -> None:
+    class Stopped(Exception):
+        """A crash."""
+
+    store = Store(used(tmp_path / "state"))
+    before = (store.directory / "commits").read_bytes()
+    with pytest.raises(Stopped), store.manifest.transaction():
+        raise Stopped
+    assert (store.directory / "commits").read_bytes() == before
+    store.record_step("b", 0, 1)
+    assert (store.directory / "commits").read_bytes() == before, "a failure may forget a step"
+    store.close()
+    Store(store.directory).close()
 
 
 def test_a_manifest_is_missed_though_no_segment_is_left(tmp_path: Path) -> None:

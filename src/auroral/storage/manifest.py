@@ -14,6 +14,7 @@ from typing import Any
 
 from auroral.disk import PRIVATE_FILE, disk_errors
 from auroral.errors import AuroralError, RunError, StateError, ended
+from auroral.storage.commit_count import CommitCount
 from auroral.storage.segment import Segment
 
 FORMAT = 6
@@ -70,6 +71,8 @@ class Manifest:
         self.path = path
         self._power = power
         self._closed = False
+        self._commits = 0
+        self._commit_count = CommitCount(path.with_name("commits"))
         self.uncertain = False
         """Whether a commit failed: a restart may find it done or not."""
         if not expected:
@@ -100,10 +103,25 @@ class Manifest:
             missing = ", ".join(sorted(_NAMES - tables))
             raise self.damaged(f"there is no table {missing}" if tables else "it is empty")
         self._db.executescript(_TABLES)
+        self._commits = self._found_commits(expected)
+
+    def _found_commits(self, expected: bool) -> int:
+        """How many commits the manifest has; one that forgot some is refused."""
+        found = self.meta("commits") or "0"
+        if not found.isdecimal():
+            raise self.damaged(f"an entry makes no sense: {found!r} commits")
+        least = self._commit_count.read() if expected else 0
+        if int(found) < least:
+            raise self.damaged(
+                f"it has {found} commits of at least {least}; manifest.db-wal was removed, or"
+                " manifest.db replaced by an older one"
+            )
+        return int(found)
 
     def close(self) -> None:
         self._closed = True
         self._db.close()
+        self._commit_count.close()
 
     def settle(self) -> None:
         """Return when everything that can be read is on the disk."""
@@ -119,14 +137,19 @@ class Manifest:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                if lasting:
+                    self.set_meta("commits", str(self._commits + 1))
             except BaseException:
                 self._db.execute("ROLLBACK")
                 raise
             try:
-                self._db.execute("COMMIT")
+                self._commit()
             except sqlite3.DatabaseError:
                 self.uncertain = True
                 raise
+            if lasting:
+                self._commits += 1
+                self._commit_count.write(self._commits)
         except sqlite3.DatabaseError as error:
             raise self._failed(error) from None
         finally:
@@ -311,6 +334,9 @@ class Manifest:
         )
 
     # ── inside ──
+
+    def _commit(self) -> None:
+        self._db.execute("COMMIT")
 
     def _sync_commits(self, *, always: bool) -> None:
         """Sync at each commit, or only when the write-ahead log is put into the database."""
