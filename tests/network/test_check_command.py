@@ -138,6 +138,8 @@ def network_of(source: str = RATE, sink: str = "{format: console}", more: str = 
         (network_of(source="{format: rate, rows_per_second: -1}"), "BAD_OPTION"),
         (network_of(source="{path: x.txt}"), "UNKNOWN_FORMAT"),
         (network_of(source="{path: '${NOWHERE}/x.csv'}"), "UNKNOWN_VARIABLE"),
+        (network_of(more="engine: {jars: [nowhere.jar]}\n"), "NO_JAR"),
+        (network_of(source="{format: mqtt}", more="engine: {jars: [nowhere.jar]}\n"), "NO_JAR"),
         (
             network_of(
                 more="boxes:\n  r: {box: read, input: s, sql: 'SELECT a FROM t'}\n"
@@ -184,3 +186,20 @@ def test_urls_are_refused_not_written_as_directories(
     assert called(monkeypatch, "run", str(written(tmp_path, network_of())), *options) == 2
     assert "NOT_LOCAL" in capsys.readouterr().err
     assert [path.suffix for path in tmp_path.iterdir()] == [".yaml"]
+
+
+def test_a_connector_that_nobody_names_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`run --jars` may give it, so the network is not refused."""
+    path = written(tmp_path, network_of(source="{format: mqtt, topic: t}"))
+    assert called(monkeypatch, "check", str(path)) == 0
+    assert capsys.readouterr().err.startswith("note: stream s: the format mqtt needs the jar of a")
+    (tmp_path / "mqtt.jar").write_bytes(b"")
+    jars = "engine: {jars: [mqtt.jar]}\n"
+    path = written(tmp_path, network_of(source="{format: mqtt, topic: t}", more=jars))
+    assert called(monkeypatch, "check", str(path)) == 0
+    assert capsys.readouterr().err == ""
+    path = written(tmp_path, network_of(source="{format: Socket, host: h, port: 1}"))
+    assert called(monkeypatch, "check", str(path)) == 0
+    assert capsys.readouterr().err == ""

@@ -155,13 +155,13 @@ def test_a_count_of_commits_that_a_crash_tore_proves_nothing(
 
 
 def test_a_transaction_that_fails_is_not_counted(tmp_path: Path) -> None:
-    class Stopped(Exception):
+    class CrashError(Exception):
         """A crash."""
 
     store = Store(used(tmp_path / "state"))
     before = (store.directory / "commits").read_bytes()
-    with pytest.raises(Stopped), store.manifest.transaction():
-        raise Stopped
+    with pytest.raises(CrashError), store.manifest.transaction():
+        raise CrashError
     assert (store.directory / "commits").read_bytes() == before
     store.record_step("b", 0, 1)
     assert (store.directory / "commits").read_bytes() == before, "a failure may forget a step"

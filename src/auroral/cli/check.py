@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from auroral.engine.topology.superboxes import require_executable
+from auroral.engine.topology.superboxes import require_executable, require_jars
+from auroral.io.open import connectors_needed
 from auroral.network.network import Network
 
 NetworkFile = Annotated[Path, typer.Argument(metavar="FILE", help="the network, YAML or JSON")]
@@ -29,8 +30,9 @@ def check(file: NetworkFile, imports: Imports = False) -> None:
         typer.echo(f"output {name} ← {output.from_}")
     for name in network.queries:
         typer.echo(f"query {name}  {checked.queries[name]}")
-    for note in network.unverified():
+    for note in (*network.unverified(), *connectors_needed(network)):
         typer.echo(f"note: {note}", err=True)
     for caution in checked.warnings:
         typer.echo(f"warning: {caution}", err=True)
     require_executable(network)
+    require_jars(network)

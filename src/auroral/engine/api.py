@@ -36,7 +36,7 @@ from auroral.engine.sinks.declared import declared_sinks
 from auroral.engine.sinks.file_ownership import require_own_files
 from auroral.engine.topology.execution import build_execution, initial_plan
 from auroral.engine.topology.identity import identity
-from auroral.engine.topology.superboxes import declared_jars, require_executable
+from auroral.engine.topology.superboxes import declared_jars, require_executable, require_jars
 from auroral.errors import AuroralError, RunError, UsageError, require_name, too_late
 from auroral.io.open import as_sink, naming
 from auroral.io.paths import require_local
@@ -170,6 +170,8 @@ class Engine:
     def check(self) -> None:
         """Refuse what can be seen to fail without Spark; `start` begins with it."""
         require_executable(self.network, self._sinks, self._tables)
+        if self._given_spark is None:
+            require_jars(self.network)
         if self._state is not None:
             require_local(self._state, "state")
         require_own_files(self.network, self._sources, self._sinks, self._dead_path)

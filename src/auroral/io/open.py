@@ -24,7 +24,7 @@ from auroral.io.sources.files import SUFFIXES, FileSource
 from auroral.io.sources.iterable import IterableSource
 from auroral.io.sources.rate import RateSource
 from auroral.io.sources.source import Source
-from auroral.network.environment import sink_of
+from auroral.network.environment import sink_of, sources_of
 from auroral.network.network import Network
 from auroral.network.types import Schema
 from auroral.progress.durations import parse_duration_us
@@ -53,6 +53,8 @@ _WHOLE = {"rate": ("rows", "seed"), "csv": ("max_field_lines",)}
 _ALIASES = {"json": "jsonl", "ndjson": "jsonl"}
 SINKS_TO_COME = ("kafka",)
 """Formats that a network may name already, although nothing writes them yet."""
+SPARK_FORMATS = frozenset(("binaryfile", "orc", "rate-micro-batch", "socket", "text", "xml"))
+"""Formats of streams that Spark reads without the jar of a connector, besides ours."""
 Spec = str | os.PathLike[str] | Mapping[str, Any]
 
 
@@ -154,6 +156,20 @@ def is_native(spec: Mapping[str, Any]) -> bool:
     """Whether Auroral reads a source itself, and not one of Spark's connectors."""
     kind = spec.get("format")
     return not isinstance(kind, str) or _ALIASES.get(kind, kind) in SOURCES
+
+
+def connectors_needed(network: Network) -> list[str]:
+    """Streams whose format neither Auroral nor Spark reads by itself, in words."""
+    return [
+        f"stream {name}: the format {spec['format']} needs the jar of a connector, and the network"
+        " names none: whether Spark can read it is not verified (engine: {jars: […]} or --jars"
+        " give one)"
+        for name in network.streams
+        for spec in sources_of(network, name)
+        if not is_native(spec)
+        and spec["format"].lower() not in SPARK_FORMATS
+        and not network.engine.jars
+    ]
 
 
 def naming(spec: Mapping[str, Any]) -> tuple[str | None, float | None]:

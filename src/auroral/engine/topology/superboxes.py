@@ -8,7 +8,7 @@ from pathlib import Path
 from auroral.boxes.eddy import Eddy
 from auroral.engine.ingest.tables import require_readable
 from auroral.engine.lifecycle.standalone import ActiveStandalone
-from auroral.errors import UsageError
+from auroral.errors import NetworkError, UsageError
 from auroral.io.open import sinks_to_come
 from auroral.network.check import CheckedNetwork
 from auroral.network.environment import resolved
@@ -70,3 +70,15 @@ def declared_jars(network: Network) -> list[Path]:
     return [
         root / resolved(name, lambda i=i: network.place("engine", "jars", i)) for i, name in names
     ]
+
+
+def require_jars(network: Network) -> None:
+    """Refuse a network that names jars which are not there."""
+    for number, path in enumerate(declared_jars(network)):
+        if not path.is_file():
+            raise NetworkError(
+                "NO_JAR",
+                f"there is no such jar: {path}",
+                where=network.place("engine", "jars", number),
+                hint="give paths of files; relative ones are below the network file",
+            )
