@@ -12,8 +12,8 @@ import pytest
 
 import auroral as au
 from auroral.io.sources.iterable import IterableSource
-from auroral.kernels.accumulators.functions import WindowFunction
 from auroral.kernels.accumulators.spec import CallSpec
+from auroral.kernels.accumulators.window_function import WindowFunction
 from auroral.network.types import Type
 from auroral.spark.plans.functions import applied
 from auroral.testing import run

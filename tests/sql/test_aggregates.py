@@ -13,7 +13,8 @@ import pytest
 from auroral.errors import NetworkError
 from auroral.network.types import Schema, Type
 from auroral.sql.aggregates.aggregates import aggregate_evaluator, analyze_aggregate
-from auroral.sql.aggregates.calls import SUPPORTED, AggregateCall
+from auroral.sql.aggregates.calls import AggregateCall
+from auroral.sql.aggregates.functions import AGGREGATE_FUNCTIONS
 
 SCHEMA = Schema.parse(
     "i int, l bigint, d double, m decimal(8,2), w decimal(38,0), s string, b boolean, "
@@ -194,7 +195,7 @@ def test_what_only_spark_has_is_refused_with_a_list_of_what_there_is() -> None:
     with pytest.raises(NetworkError) as raised:
         _ = found.calls
     assert raised.value.code == "UNSUPPORTED_AGGREGATE"
-    assert all(name in raised.value.message for name in SUPPORTED)
+    assert all(name in raised.value.message for name in AGGREGATE_FUNCTIONS)
     with pytest.raises(NetworkError) as raised:
         aggregate_evaluator("histogram_numeric(i, 3)", SCHEMA)
     assert raised.value.code == "UNSUPPORTED_AGGREGATE"

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from auroral.kernels.accumulators.choice import Accumulators
-from auroral.kernels.accumulators.functions import NO_RESULT
+from auroral.kernels.accumulators.window_function import NO_RESULT
 from auroral.kernels.grouping import Ids
 from auroral.kernels.kernel import NEVER, Context
 from auroral.kernels.ordering import joined, sortable, sub_bytes

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auroral.kernels.accumulators.choice import Accumulators, CallSpec
-from auroral.kernels.accumulators.functions import NO_RESULT
+from auroral.kernels.accumulators.window_function import NO_RESULT
 from auroral.kernels.arrivals import NUMBER, InputOrder, OrderedArrivals
 from auroral.kernels.grouping import Ids, group_ids
 from auroral.kernels.joining.pairs import expanded

@@ -23,6 +23,7 @@ from auroral.errors import NetworkError, closest, list_existing
 from auroral.network.box import Box, Scope
 from auroral.network.types import FRACTIONAL, Schema
 from auroral.sql.aggregates.aggregates import analyze_aggregate
+from auroral.sql.aggregates.functions import AGGREGATE_FUNCTIONS
 from auroral.sql.expressions.expression import analyze
 from auroral.sql.expressions.lexer import tokens
 from auroral.sql.expressions.parser import parse
@@ -37,11 +38,6 @@ __all__ = [
     "read_shared_aggregate",
 ]
 
-_MERGED = (
-    *("count", "count_if", "sum", "try_sum", "avg", "min", "max", "bool_and", "bool_or"),
-    *("bit_and", "bit_or", "bit_xor"),
-)
-"""Aggregates whose partial results can be merged without loss."""
 _NESTED = ("array", "map", "struct")
 _CONSTANT = re.compile(r"CAST\('\x01([^']*)' AS [^\x01]*\x01\*/\)")
 """What stands for a parameter while a query is compiled."""
@@ -184,8 +180,8 @@ def _call(how: Any, schema: Schema) -> SharedCall:
     except NetworkError:  # only Spark can evaluate it
         raise NotShared(f"only Spark can evaluate {how}") from None
     nested = any(type.name in _NESTED for type in call.types)
-    ordered = call.name == "try_sum" and call.types[0].is_integral
-    if call.name not in _MERGED or call.distinct or nested or ordered:
+    mergeable = AGGREGATE_FUNCTIONS[call.name].merges(call.types)
+    if not mergeable or call.distinct or nested:
         raise NotShared(f"partial results of {how} can not be merged")
     texts = [*call.args, *([] if call.where is None else [call.where])]
     arguments = tuple(_attribute(text, schema) for text in map(_canonical, texts))

@@ -1,6 +1,6 @@
-"""Aggregates whose partial results can be merged: what was counted here and what was counted there.
+"""Aggregates whose partial results can be merged.
 
-Merging gives the same to the bit, in whatever order and however often it is done.
+Merging partial results in any order and grouping gives the same result to the bit.
 """
 
 from __future__ import annotations
@@ -15,20 +15,26 @@ import pyarrow as pa
 from auroral.continuous.sharing.aggregate_reading import SharedCall
 from auroral.eddy.panes.sums import ExactAverage, ExactSum
 from auroral.eddy.vectors.evaluation import TupleColumns
+from auroral.kernels.accumulators.choice import extreme
 from auroral.kernels.accumulators.columns import (
     Ints,
     column_of,
     decimals,
     integers,
     is_decimal,
-    is_narrow,
     unscaled,
     whole,
 )
-from auroral.kernels.accumulators.decimals import DecimalAverage, DecimalSum
-from auroral.kernels.accumulators.extremes import ExtremeBy, NarrowExtreme
 from auroral.kernels.accumulators.spec import Accumulator, CallSpec
-from auroral.kernels.accumulators.sums import Bits, Count, CountIf, IntegerSum
+from auroral.kernels.accumulators.sums import (
+    Bits,
+    Count,
+    CountIf,
+    DecimalAverage,
+    DecimalSum,
+    IntegerSum,
+)
+from auroral.sql.aggregates.functions import AGGREGATE_FUNCTIONS, AccumulatorKind
 
 State = Sequence[pa.Array]
 
@@ -104,27 +110,22 @@ def _sum(spec: CallSpec) -> Mergeable:
     return _Folded(IntegerSum()) if pa.types.is_integer(of) else ExactSum()
 
 
-def _avg(spec: CallSpec) -> Mergeable:
+def _average(spec: CallSpec) -> Mergeable:
     (of,) = spec.arguments
     return _DecimalAveraged(of, spec.returns) if is_decimal(of) else ExactAverage()
 
 
-def _extreme(spec: CallSpec) -> Mergeable:
-    name = {"bool_and": "min", "bool_or": "max"}.get(spec.name, spec.name)
-    (of,) = spec.arguments
-    return _Folded(NarrowExtreme(name, of) if is_narrow(of) else ExtremeBy(name, spec.arguments))
-
-
-_MAKERS: dict[str, Callable[[CallSpec], Mergeable]] = {
+MERGEABLE_MAKERS: Mapping[AccumulatorKind, Callable[[CallSpec], Mergeable]] = {
     "count": lambda _: _Counted(),
     "count_if": lambda _: _CountedIf(),
-    "avg": _avg,
-    **dict.fromkeys(("sum", "try_sum"), _sum),
-    **dict.fromkeys(("min", "max", "bool_and", "bool_or"), _extreme),
-    **dict.fromkeys(
-        ("bit_and", "bit_or", "bit_xor"), lambda spec: _Folded(Bits(spec.name, spec.arguments[0]))
-    ),
+    "sum": _sum,
+    "try_sum": _sum,
+    "average": _average,
+    "least": lambda spec: _Folded(extreme(spec, greatest=False)),
+    "greatest": lambda spec: _Folded(extreme(spec, greatest=True)),
+    "bits": lambda spec: _Folded(Bits(spec.name, spec.arguments[0])),
 }
+"""What makes the accumulator of a call, by kind, for functions that the table says can merge."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,7 @@ class Partials:
 
 
 def _one(call: SharedCall) -> _One:
-    accumulator = _MAKERS[call.call.name](CallSpec.of(call.call))
+    maker = MERGEABLE_MAKERS[AGGREGATE_FUNCTIONS[call.call.name].accumulator]
+    accumulator = maker(CallSpec.of(call.call))
     names = tuple(f"{call.name}_{at}" for at in range(len(accumulator.types)))
     return _One(call, accumulator, names)

@@ -1,16 +1,15 @@
-"""The aggregates of a box over many windows at once."""
+"""The aggregate calls of a box over many windows at once, and which accumulator each call gets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from auroral.kernels.accumulators.columns import Ints, integers, is_decimal, is_narrow, whole
-from auroral.kernels.accumulators.decimals import DecimalAverage, DecimalSum
 from auroral.kernels.accumulators.extremes import ExtremeBy, FirstLastAccumulator, NarrowExtreme
-from auroral.kernels.accumulators.functions import WindowFunction
 from auroral.kernels.accumulators.lists import CollectAccumulator, Distinct, Mode, Percentile
 from auroral.kernels.accumulators.moments import Moments
 from auroral.kernels.accumulators.spec import Accumulator, CallSpec
@@ -19,10 +18,14 @@ from auroral.kernels.accumulators.sums import (
     Bits,
     Count,
     CountIf,
+    DecimalAverage,
+    DecimalSum,
     FloatSum,
     IntegerSum,
     TryIntegerSum,
 )
+from auroral.kernels.accumulators.window_function import WindowFunction
+from auroral.sql.aggregates.functions import AGGREGATE_FUNCTIONS, AccumulatorKind
 
 __all__ = ["Accumulators", "CallSpec"]
 
@@ -73,14 +76,14 @@ class Accumulators:
         return found
 
     def final(self, state: Sequence[pa.Array]) -> tuple[list[pa.Array], dict[int, str]]:
-        """One column per call; and by window why user functions failed, or NO_RESULT."""
+        """One column per call; and for each window that has none, why: an error, or NO_RESULT."""
         state = [whole(column) for column in state]
         found: list[pa.Array] = []
         failures: dict[int, str] = {}
         for one, part in zip(self._each, self._parts, strict=True):
             if isinstance(one, WindowFunction):
                 values, failed = one.attempt(state[part])
-                # A failure is told even if another function wants no result.
+                # Report a failure even if another function yields no result for the window.
                 failures |= {at: failures.get(at) or why for at, why in failed.items()}
             else:
                 values = one.final(state[part])
@@ -91,7 +94,7 @@ class Accumulators:
 def _accumulator(call: CallSpec) -> Accumulator:
     if call.name == "udf":
         return WindowFunction(call)
-    inner = _MAKERS[call.name](call)
+    inner = MAKERS[AGGREGATE_FUNCTIONS[call.name].accumulator](call)
     return Distinct(inner, call.arguments) if call.distinct else inner
 
 
@@ -99,46 +102,48 @@ def _sum(call: CallSpec) -> Accumulator:
     (of,) = call.arguments
     if is_decimal(of):
         return DecimalSum(of)
-    if not pa.types.is_integer(of):
-        return FloatSum()
-    return IntegerSum() if call.name == "sum" else TryIntegerSum()
+    return IntegerSum() if pa.types.is_integer(of) else FloatSum()
 
 
-def _avg(call: CallSpec) -> Accumulator:
+def _try_sum(call: CallSpec) -> Accumulator:
+    return TryIntegerSum() if pa.types.is_integer(call.arguments[0]) else _sum(call)
+
+
+def _average(call: CallSpec) -> Accumulator:
     (of,) = call.arguments
     return DecimalAverage(of, call.returns) if is_decimal(of) else Average()
 
 
-def _extreme(call: CallSpec) -> Accumulator:
-    name = {"bool_and": "min", "bool_or": "max"}.get(call.name, call.name)
-    if is_narrow(call.arguments[0]):
-        return NarrowExtreme(name, call.arguments[0])
-    return ExtremeBy(name, call.arguments)
+def extreme(call: CallSpec, *, greatest: bool) -> NarrowExtreme | ExtremeBy:
+    """The accumulator of the least or the greatest value, or of the value beside it."""
+    if len(call.arguments) == 1 and is_narrow(call.arguments[0]):
+        return NarrowExtreme(call.arguments[0], greatest=greatest)
+    return ExtremeBy(call.arguments, greatest=greatest)
 
 
-def _collected(call: CallSpec) -> Accumulator:
-    return CollectAccumulator(call.arguments[0], call.returns, once=call.name == "collect_set")
+def _first_last(call: CallSpec, *, is_first: bool) -> Accumulator:
+    return FirstLastAccumulator(call.arguments[0], call.ignore_nulls, is_first=is_first)
 
 
-_MAKERS: dict[str, Callable[[CallSpec], Accumulator]] = {
+def _collected(call: CallSpec, *, once: bool) -> Accumulator:
+    return CollectAccumulator(call.arguments[0], call.returns, once=once)
+
+
+MAKERS: Mapping[AccumulatorKind, Callable[[CallSpec], Accumulator]] = {
     "count": lambda _: Count(),
     "count_if": lambda _: CountIf(),
-    "avg": _avg,
+    "sum": _sum,
+    "try_sum": _try_sum,
+    "average": _average,
+    "least": partial(extreme, greatest=False),
+    "greatest": partial(extreme, greatest=True),
+    "first": partial(_first_last, is_first=True),
+    "last": partial(_first_last, is_first=False),
+    "bits": lambda call: Bits(call.name, call.arguments[0]),
+    "list": partial(_collected, once=False),
+    "set": partial(_collected, once=True),
     "mode": lambda call: Mode(call.arguments[0]),
     "percentile": lambda call: Percentile(call.literals[0], call.returns),
-    **dict.fromkeys(("sum", "try_sum"), _sum),
-    **dict.fromkeys(("min", "max", "bool_and", "bool_or"), _extreme),
-    **dict.fromkeys(("max_by", "min_by"), lambda call: ExtremeBy(call.name, call.arguments)),
-    **dict.fromkeys(("collect_list", "collect_set"), _collected),
-    **dict.fromkeys(
-        ("first", "last"),
-        lambda call: FirstLastAccumulator(call.name, call.arguments[0], call.ignore_nulls),
-    ),
-    **dict.fromkeys(
-        ("bit_and", "bit_or", "bit_xor"), lambda call: Bits(call.name, call.arguments[0])
-    ),
-    **dict.fromkeys(
-        "var_pop var_samp stddev_pop stddev_samp skewness kurtosis covar_pop covar_samp corr".split(),  # noqa: E501, SIM905
-        lambda call: Moments(call.name),
-    ),
+    "moments": lambda call: Moments(call.name),
 }
+"""What makes the accumulator of a call, by the kind that the table of functions gives."""

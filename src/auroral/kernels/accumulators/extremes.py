@@ -1,4 +1,4 @@
-"""The least and the greatest, the first and the last."""
+"""The least and the greatest value, the first and the last."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _LEAST, _GREATEST = np.int64(-(2**63)), np.int64(2**63 - 1)
 
 
 class NarrowExtreme:
-    """`min` or `max` of what has 64-bit keys."""
+    """The least or the greatest value of a type that has 64-bit keys (see `is_narrow`)."""
 
-    def __init__(self, name: str, type: pa.DataType):
+    def __init__(self, type: pa.DataType, *, greatest: bool):
         self.types = (type,)
-        self._operation = np.minimum if name == "min" else np.maximum
-        self._start = _GREATEST if name == "min" else _LEAST
+        self._operation = np.maximum if greatest else np.minimum
+        self._start = _LEAST if greatest else _GREATEST
 
     def fresh(self, n: int) -> list[pa.Array]:
         return [pa.nulls(n, self.types[0])]
@@ -48,13 +48,14 @@ class NarrowExtreme:
 
 
 class ExtremeBy:
-    """`max_by` and `min_by`: the value beside the extreme, the first one among equals.
+    """The first argument of the row whose last argument is the least or the greatest.
 
-    With one argument it is `min` or `max` of what can only be ranked, such as strings.
+    Among rows with equal last arguments it takes the first. With two arguments this is `min_by` or
+    `max_by`; with one it is `min` or `max` of values that have no 64-bit keys, such as strings.
     """
 
-    def __init__(self, name: str, arguments: Sequence[pa.DataType]):
-        self._sign = -1 if name.startswith("min") else 1
+    def __init__(self, arguments: Sequence[pa.DataType], *, greatest: bool):
+        self._greatest = greatest
         self.types = (*arguments, pa.bool_())
 
     def fresh(self, n: int) -> list[pa.Array]:
@@ -67,11 +68,11 @@ class ExtremeBy:
         touched, local = np.unique(slot, return_inverse=True)
         seen = integers(state[-1]) != 0
         had = touched[seen[touched]]
-        # Those that are there already count as arrived before all rows.
+        # The best rows so far come first: they arrived before all new rows.
         old = [column.take(pa.array(had)) for column in state[:-1]]
         both = [pa.concat_arrays(pair) for pair in zip(old, columns, strict=True)]
         owner = np.concatenate((np.flatnonzero(seen[touched]), local))
-        winner = _first_of_best(ranks(both[-1]), owner, len(touched), self._sign)
+        winner = _first_of_best(ranks(both[-1]), owner, len(touched), self._greatest)
         choice = np.arange(len(seen))
         choice[touched] = len(seen) + winner
         picked = pa.array(choice)
@@ -87,10 +88,10 @@ class ExtremeBy:
         return state[0]
 
 
-def _first_of_best(rank: Ints, owner: Ints, owners: int, sign: int) -> Ints:
-    """The first row of the greatest rank of each owner, of the least if the sign is negative."""
-    best = np.full(owners, _LEAST if sign > 0 else _GREATEST)
-    (np.maximum if sign > 0 else np.minimum).at(best, owner, rank)
+def _first_of_best(rank: Ints, owner: Ints, owners: int, greatest: bool) -> Ints:
+    """The first row of the greatest (or the least) rank of each owner."""
+    best = np.full(owners, _LEAST if greatest else _GREATEST)
+    (np.maximum if greatest else np.minimum).at(best, owner, rank)
     rows = np.flatnonzero(rank == best[owner])[::-1]
     winner = np.empty(owners, dtype=np.int64)
     winner[owner[rows]] = rows  # of repeated owners the last assigned stays, the first row
@@ -98,10 +99,10 @@ def _first_of_best(rank: Ints, owner: Ints, owners: int, sign: int) -> Ints:
 
 
 class FirstLastAccumulator:
-    """`first` and `last` in order of arrival."""
+    """The first or the last value in order of arrival."""
 
-    def __init__(self, name: str, type: pa.DataType, ignore_nulls: bool):
-        self._is_first = name == "first"
+    def __init__(self, type: pa.DataType, ignore_nulls: bool, *, is_first: bool):
+        self._is_first = is_first
         self._ignore_nulls = ignore_nulls
         self.types = (type, pa.bool_())
 

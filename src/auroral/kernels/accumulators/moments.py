@@ -1,8 +1,9 @@
-"""Variance and its kind: Welford's updates, row after row, for many windows at once."""
+"""Variance, correlation and related functions: Welford's updates for many windows at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ State = Sequence[pa.Array]
 Update = Callable[..., tuple[Any, ...]]
 
 _NARROW = 32
-"""Rounds of fewer windows than this are slower by numpy than one by one."""
+"""With fewer windows in a round than this, plain Python is faster than numpy."""
 
 
 def _second(n: Any, mean: Any, m2: Any, x: Any) -> tuple[Any, ...]:
@@ -46,38 +47,81 @@ def _pair(
     return n, x_mean, y_mean, both, x_m2 + dx * (x - x_mean), y_m2 + dy * (y - y_mean)
 
 
-def _value(name: str, state: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """The value as a quotient; where it divides by zero it is NULL."""
-    n = state[0]
-    if name in ("var_pop", "stddev_pop"):
-        return state[2], n
-    if name in ("var_samp", "stddev_samp"):
-        return state[2], np.maximum(n - 1.0, 0.0)
-    if name == "covar_pop":
-        return state[3], n
-    if name == "covar_samp":
-        return state[3], np.maximum(n - 1.0, 0.0)
-    if name == "corr":
-        return state[3], np.where(n > 1, np.sqrt(state[4] * state[5]), 0.0)
-    m2 = state[2]
-    if name == "skewness":
-        return np.sqrt(n) * state[3], np.sqrt(m2 * m2 * m2)
+def _population(state: Sequence[Floats]) -> tuple[Floats, Floats]:
+    return state[2], state[0]
+
+
+def _sample(state: Sequence[Floats]) -> tuple[Floats, Floats]:
+    return state[2], np.maximum(state[0] - 1.0, 0.0)
+
+
+def _pair_population(state: Sequence[Floats]) -> tuple[Floats, Floats]:
+    return state[3], state[0]
+
+
+def _pair_sample(state: Sequence[Floats]) -> tuple[Floats, Floats]:
+    return state[3], np.maximum(state[0] - 1.0, 0.0)
+
+
+def _correlation(state: Sequence[Floats]) -> tuple[Floats, Floats]:
+    return state[3], np.where(state[0] > 1, np.sqrt(state[4] * state[5]), 0.0)
+
+
+def _skewness(state: Sequence[Floats]) -> tuple[Floats, Floats]:
+    n, m2 = state[0], state[2]
+    return np.sqrt(n) * state[3], np.sqrt(m2 * m2 * m2)
+
+
+def _kurtosis(state: Sequence[Floats]) -> tuple[Floats, Floats]:
+    n, m2 = state[0], state[2]
     return n * state[4], m2 * m2
 
 
+def _quotient(value: Floats) -> Floats:
+    return value
+
+
+def _root(value: Floats) -> Floats:
+    return np.sqrt(value)
+
+
+def _excess(value: Floats) -> Floats:
+    return value - 3.0
+
+
+@dataclass(frozen=True)
+class MomentFunction:
+    """How a function of moments is computed from `width` states of each window.
+
+    `quotient` gives dividend and divisor, and the result is NULL where the divisor is zero;
+    `finish` is applied to the quotient.
+    """
+
+    update: Update
+    width: int
+    quotient: Callable[[Sequence[Floats]], tuple[Floats, Floats]]
+    finish: Callable[[Floats], Floats] = _quotient
+
+
+_FUNCTIONS = {
+    "var_pop": MomentFunction(_second, 3, _population),
+    "var_samp": MomentFunction(_second, 3, _sample),
+    "stddev_pop": MomentFunction(_second, 3, _population, _root),
+    "stddev_samp": MomentFunction(_second, 3, _sample, _root),
+    "skewness": MomentFunction(_fourth, 5, _skewness),
+    "kurtosis": MomentFunction(_fourth, 5, _kurtosis, _excess),
+    "covar_pop": MomentFunction(_pair, 6, _pair_population),
+    "covar_samp": MomentFunction(_pair, 6, _pair_sample),
+    "corr": MomentFunction(_pair, 6, _correlation),
+}
+
+
 class Moments:
-    """One of the functions of moments, by name."""
+    """Variance, standard deviation, skewness, kurtosis, covariance or correlation, by name."""
 
     def __init__(self, name: str):
-        self._name = name
-        self._update: Update
-        if name in ("skewness", "kurtosis"):
-            self._update, width = _fourth, 5
-        elif name.startswith("co"):
-            self._update, width = _pair, 6
-        else:
-            self._update, width = _second, 3
-        self.types = (pa.float64(),) * width
+        self._function = _FUNCTIONS[name]
+        self.types = (pa.float64(),) * self._function.width
 
     def fresh(self, n: int) -> list[pa.Array]:
         return [column_of(np.zeros(n), None, pa.float64()) for _ in self.types]
@@ -85,27 +129,25 @@ class Moments:
     def fold(self, state: State, columns: State, slot: Ints) -> list[pa.Array]:
         columns, slot = present_rows(columns, slot)
         states = [floats(column).copy() for column in state]
+        inputs = [floats(column) for column in columns]
         with np.errstate(all="ignore"):
-            in_rounds(states, [floats(column) for column in columns], slot, self._update)
+            in_rounds(states, inputs, slot, self._function.update)
         return [column_of(values, None, pa.float64()) for values in states]
 
     def final(self, state: State) -> pa.Array:
         with np.errstate(all="ignore"):
-            above, below = _value(self._name, [floats(column) for column in state])
-            value = above / below
-            if self._name.startswith("stddev"):
-                value = np.sqrt(value)
-            elif self._name == "kurtosis":
-                value = value - 3.0
+            above, below = self._function.quotient([floats(column) for column in state])
+            value = self._function.finish(above / below)
         return column_of(value, below != 0, pa.float64())
 
 
 def in_rounds(
     states: Sequence[Floats], inputs: Sequence[Floats], slot: Ints, update: Update
 ) -> None:
-    """Update the states in place, row after row: first rows of all windows at once, then second …
+    """Update the states in place: the first rows of all windows at once, then the second, …
 
-    What comes after the rounds are narrow, as when one window has most rows, goes one by one.
+    Once few windows have rows left (as when one window has most rows), the remaining rows are
+    processed one by one.
     """
     if not len(slot):
         return

@@ -1,4 +1,4 @@
-"""What every accumulator is: the state of one aggregate for many windows, as Arrow columns."""
+"""The interface of accumulators: the state of one aggregate for many windows, as Arrow columns."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class CallSpec:
     """One aggregate call; with `filtered` its last argument says which rows count.
 
-    `name` is canonical (`auroral.sql.aggregates.calls.CANONICAL`), or "udf": then `function` is
-    a class with init, incr and final, or `module:Class`, looked for in `directory` too.
-    `literals` are constant arguments, such as the fraction of a percentile.
+    `name` is the canonical name in the table of functions (`auroral.sql.aggregates.functions`),
+    or "udf": then `function` is a class with init, incr and final, or `module:Class`, looked for
+    in `directory` too. `literals` are constant arguments, such as the fraction of a percentile.
     """
 
     name: str
@@ -48,7 +48,7 @@ class CallSpec:
 
 
 class Accumulator(Protocol):
-    """One aggregate over many windows; `fold` goes on exactly where the state stopped."""
+    """One aggregate over many windows; `fold` continues exactly where the state stopped."""
 
     types: tuple[pa.DataType, ...]
     """Of its state columns."""

@@ -1,4 +1,4 @@
-"""Counts, sums and averages."""
+"""Counts, sums and averages of integers, doubles and decimals; bitwise operations."""
 
 from __future__ import annotations
 
@@ -6,18 +6,26 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from auroral.kernels.accumulators.columns import (
     Bools,
     Ints,
     column_of,
+    decimals,
     floats,
     integers,
     present_rows,
+    unscaled,
     valid,
+    words,
 )
 
 State = Sequence[pa.Array]
+
+_SAFE = 2**62
+_PLACES = 39
+"""Digits after the point that Spark rounds a quotient of decimals to at first."""
 
 
 def zeros(n: int, type: pa.DataType) -> pa.Array:
@@ -138,6 +146,119 @@ class Average:
         counts = integers(state[1])
         with np.errstate(all="ignore"):
             return column_of(floats(state[0]) / counts, counts > 0, pa.float64())
+
+
+class DecimalSum:
+    """The exact sum of decimals, NULL if it has too many digits in the end.
+
+    The state is what fits the type, the count, and how often 10^38 the rest is, which only
+    decimals of 38 digits can need.
+    """
+
+    def __init__(self, of: pa.DataType):
+        self._type = pa.decimal128(min(of.precision + 10, 38), of.scale)
+        self._limit = 10**self._type.precision
+        self.types = (self._type, pa.int64(), pa.int64())
+
+    def fresh(self, n: int) -> list[pa.Array]:
+        return [zeros(n, type) for type in self.types]
+
+    def fold(self, state: State, columns: State, slot: Ints) -> list[pa.Array]:
+        (column,), slot = present_rows(columns, slot)
+        counts = integers(state[1]) + np.bincount(slot, minlength=len(state[1]))
+        added = self._narrow(state, column, slot)
+        total, over = added if added is not None else self._wide(state, column, slot)
+        return [total, column_of(counts, None, pa.int64()), over]
+
+    def _narrow(
+        self, state: State, column: pa.Array, slot: Ints
+    ) -> tuple[pa.Array, pa.Array] | None:
+        """The new totals if nothing comes near 64 bits."""
+        totals, _, over = state
+        if integers(over).any() or not _is_narrow(totals) or not _is_narrow(column):
+            return None
+        total, values = integers(totals).copy(), integers(column)
+        if _greatest(total) + len(values) * _greatest(values) >= min(_SAFE, self._limit):
+            return None
+        np.add.at(total, slot, values)
+        return column_of(total, None, self._type), over
+
+    def _wide(self, state: State, column: pa.Array, slot: Ints) -> tuple[pa.Array, pa.Array]:
+        totals, over = state[0], integers(state[2]).copy()
+        touched, local = np.unique(slot, return_inverse=True)
+        old = zip(unscaled(totals.take(pa.array(touched))), over[touched].tolist(), strict=True)
+        found = [total + times * self._limit for total, times in old]
+        for at, value in zip(local.tolist(), unscaled(column), strict=True):
+            found[at] += value
+        # Towards zero, so that what fits the type is 0 times over.
+        times = [abs(total) // self._limit * (-1 if total < 0 else 1) for total in found]
+        rest = [total - many * self._limit for total, many in zip(found, times, strict=True)]
+        over[touched] = times
+        choice = np.arange(len(totals))
+        choice[touched] = len(totals) + np.arange(len(touched))
+        both = pa.concat_arrays([totals, decimals(rest, self._type)])
+        return both.take(pa.array(choice)), column_of(over, None, pa.int64())
+
+    def final(self, state: State) -> pa.Array:
+        return pc.if_else(pa.array(_fits(state)), state[0], pa.scalar(None, self._type))
+
+
+class DecimalAverage(DecimalSum):
+    """That sum by the count, rounded half up."""
+
+    def __init__(self, of: pa.DataType, returns: pa.DataType):
+        super().__init__(of)
+        self._returns = returns
+
+    def final(self, state: State) -> pa.Array:
+        counts, fits = integers(state[1]), _fits(state)
+        quick = self._quick(integers(state[0]), counts) if _is_narrow(state[0]) else None
+        if quick is not None:
+            return column_of(quick, fits, self._returns)
+        all_values = zip(unscaled(state[0]), counts.tolist(), fits.tolist(), strict=True)
+        found = [self._quotient(total, n) if some else None for total, n, some in all_values]
+        return decimals(found, self._returns)
+
+    def _quick(self, total: Ints, counts: Ints) -> Ints | None:
+        """All quotients at once if nothing comes near 64 bits, nor needs to be rounded twice."""
+        more = 10 ** (self._returns.scale - self._type.scale)
+        most = 2 * _greatest(total) * more + _greatest(counts)
+        if most >= min(_SAFE, 10**self._returns.precision) or self._returns.scale > 22:
+            return None
+        below = np.maximum(counts, 1)
+        size: Ints = (2 * np.abs(total) * more + below) // (2 * below)
+        return np.where(total < 0, -size, size)
+
+    def _quotient(self, total: int, count: int) -> int | None:
+        """Rounded to 39 places and then to the scale, as Spark does."""
+        first = _half_up(total * 10 ** (_PLACES - self._type.scale), count)
+        found = _half_up(first, 10 ** (_PLACES - self._returns.scale))
+        return found if abs(found) < 10**self._returns.precision else None
+
+
+def _fits(state: State) -> Bools:
+    """Where there is a sum and it has not too many digits."""
+    some: Bools = integers(state[1]) > 0
+    within: Bools = integers(state[2]) == 0
+    return some & within
+
+
+def _greatest(values: Ints) -> int:
+    """The greatest size of a number."""
+    return max(-int(values.min(initial=0)), int(values.max(initial=0)))
+
+
+def _half_up(above: int, below: int) -> int:
+    found = (2 * abs(above) + below) // (2 * below)
+    return -found if above < 0 else found
+
+
+def _is_narrow(column: pa.Array) -> bool:
+    """Whether all the decimals have 64 bits."""
+    if column.type.precision <= 18:
+        return True
+    low, high = words(column)
+    return bool(((high == low >> 63) | ~valid(column)).all())
 
 
 class Bits:

@@ -9,14 +9,8 @@ from typing import Any
 
 from auroral.errors import NetworkError, closest
 from auroral.network.types import Field, Schema, Type
-from auroral.sql.aggregates.calls import (
-    SUPPORTED,
-    AggregateCall,
-    CheckedCall,
-    check_call,
-    unsupported,
-)
-from auroral.sql.aggregates.evaluation import evaluate_call
+from auroral.sql.aggregates.calls import AggregateCall, CheckedCall, check_call, unsupported
+from auroral.sql.aggregates.functions import AGGREGATE_FUNCTIONS
 from auroral.sql.expressions.compiler import compile_node, result_type
 from auroral.sql.expressions.expression import Resolver
 from auroral.sql.expressions.parser import parse
@@ -112,7 +106,7 @@ def aggregate_evaluator(
     def evaluate(rows: Sequence[Row]) -> Any:
         values = {name: rows[0][name] if rows else None for name in names}
         for at, one in enumerate(plan.checked):
-            values[f"agg{at}"] = evaluate_call(one, rows)
+            values[f"agg{at}"] = one.evaluate(rows)
         return outer.run(values)
 
     return evaluate
@@ -134,7 +128,7 @@ def _analyzed(
             raise NetworkError(
                 "UNKNOWN_FUNCTION",
                 f"there is no {only.what} in the catalogue, and no Spark at hand to ask",
-                hint=closest(only.what, (*SUPPORTED, *CATALOGUE)),
+                hint=closest(only.what, (*AGGREGATE_FUNCTIONS, *CATALOGUE)),
             ) from None
         # What the aggregates take is asked of Spark only when they are to be computed.
         later = partial(_planned, text, schema, resolver)
@@ -209,7 +203,7 @@ def _refuse_misspelt(outer: Node) -> None:
     """Say `there is no summ` rather than that nothing is aggregated."""
     for node in walk(outer):
         if isinstance(node, Call) and node.name not in CATALOGUE:
-            hint = closest(node.name, SUPPORTED)
+            hint = closest(node.name, AGGREGATE_FUNCTIONS)
             if hint:
                 raise NetworkError("UNKNOWN_FUNCTION", f"there is no {node.name}", hint=hint)
 

@@ -1,15 +1,20 @@
-"""Variance and its kind, by Welford's updates in order of arrival, as Spark has them."""
+"""Evaluators of variance, correlation and related functions.
+
+They use Welford's updates in order of arrival, as Spark does.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
-Rows = list[tuple[Any, ...]]
+from auroral.sql.aggregates.evaluators import Values
+
+if TYPE_CHECKING:
+    from auroral.sql.aggregates.calls import AggregateCall
 
 
-def _moments(rows: Rows) -> tuple[float, float, float, float]:
+def _moments(rows: Values) -> tuple[float, float, float, float]:
     """Count and the sums of squares, cubes and fourth powers about the mean."""
     n = mean = m2 = m3 = m4 = 0.0
     for row in rows:
@@ -25,7 +30,7 @@ def _moments(rows: Rows) -> tuple[float, float, float, float]:
     return n, m2, m3, m4
 
 
-def _pairs(rows: Rows) -> tuple[float, float, float, float]:
+def _pairs(rows: Values) -> tuple[float, float, float, float]:
     """Count and the sums of products about the means: of both, of the first, of the second."""
     n = x_mean = y_mean = both = x_m2 = y_m2 = 0.0
     for row in rows:
@@ -45,54 +50,49 @@ def _quotient(above: float, below: float) -> float | None:
     return None if below == 0 else above / below
 
 
-def _var_pop(rows: Rows) -> float | None:
+def var_pop(_call: AggregateCall, rows: Values) -> float | None:
     n, m2, _, _ = _moments(rows)
     return _quotient(m2, n)
 
 
-def _var_samp(rows: Rows) -> float | None:
+def var_samp(_call: AggregateCall, rows: Values) -> float | None:
     n, m2, _, _ = _moments(rows)
     return m2 / (n - 1.0) if n > 1 else None
+
+
+def stddev_pop(call: AggregateCall, rows: Values) -> float | None:
+    return _root(var_pop(call, rows))
+
+
+def stddev_samp(call: AggregateCall, rows: Values) -> float | None:
+    return _root(var_samp(call, rows))
 
 
 def _root(value: float | None) -> float | None:
     return None if value is None else math.sqrt(value)
 
 
-def _skewness(rows: Rows) -> float | None:
+def skewness(_call: AggregateCall, rows: Values) -> float | None:
     n, m2, m3, _ = _moments(rows)
     return _quotient(math.sqrt(n) * m3, math.sqrt(m2 * m2 * m2))
 
 
-def _kurtosis(rows: Rows) -> float | None:
+def kurtosis(_call: AggregateCall, rows: Values) -> float | None:
     n, m2, _, m4 = _moments(rows)
     found = _quotient(n * m4, m2 * m2)
     return None if found is None else found - 3.0
 
 
-def _covar_pop(rows: Rows) -> float | None:
+def covar_pop(_call: AggregateCall, rows: Values) -> float | None:
     n, both, _, _ = _pairs(rows)
     return _quotient(both, n)
 
 
-def _covar_samp(rows: Rows) -> float | None:
+def covar_samp(_call: AggregateCall, rows: Values) -> float | None:
     n, both, _, _ = _pairs(rows)
     return both / (n - 1.0) if n > 1 else None
 
 
-def _corr(rows: Rows) -> float | None:
+def corr(_call: AggregateCall, rows: Values) -> float | None:
     n, both, x_m2, y_m2 = _pairs(rows)
     return _quotient(both, math.sqrt(x_m2 * y_m2)) if n > 1 else None
-
-
-MOMENTS: dict[str, Callable[[Rows], float | None]] = {
-    "var_pop": _var_pop,
-    "var_samp": _var_samp,
-    "stddev_pop": lambda rows: _root(_var_pop(rows)),
-    "stddev_samp": lambda rows: _root(_var_samp(rows)),
-    "skewness": _skewness,
-    "kurtosis": _kurtosis,
-    "covar_pop": _covar_pop,
-    "covar_samp": _covar_samp,
-    "corr": _corr,
-}

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from auroral.errors import NetworkError
+from auroral.sql.aggregates.functions import AGGREGATE_FUNCTIONS
 from auroral.sql.expressions.lexer import Token
 from auroral.sql.expressions.syntax import Call, CallPlace, Clauses, Node
 
-_INNER_NULLS = ("first", "last", "any_value", "first_value", "last_value")
 _AFTER_A_NAME = ("and", "or", "is", "in", "not", "between", "like", "ilike", "rlike", "div", "as")
 
 
@@ -39,7 +39,10 @@ def read_quantifier(reader: ArgumentParser) -> Clauses | None:
 
 def sees_inner_nulls(reader: ArgumentParser, name: str) -> bool:
     """Whether `first(x IGNORE NULLS)` is being read; its parenthesis is closed by `read_tail`."""
-    return name in _INNER_NULLS and reader.sees("ignore") and reader.sees("nulls", ahead=1)
+    function = AGGREGATE_FUNCTIONS.get(name)
+    if function is None or function.nulls != "keep":
+        return False
+    return reader.sees("ignore") and reader.sees("nulls", ahead=1)
 
 
 def read_tail(

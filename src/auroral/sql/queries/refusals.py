@@ -1,24 +1,22 @@
-"""What a scalar expression must not use: aggregates, windows, generators, chance, the clock."""
+"""Refuse what a scalar expression must not use: aggregates, windows, generators, the clock."""
 
 from __future__ import annotations
 
 from auroral.errors import NetworkError, closest
 from auroral.network.types import Schema
+from auroral.sql.aggregates.functions import AGGREGATE_FUNCTIONS
 from auroral.sql.expressions.syntax import Call, Name, Node, walk
 
-AGGREGATES = frozenset(
+_ONLY_SPARK = frozenset(
     """
-    any any_value approx_count_distinct approx_percentile approx_top_k array_agg avg bit_and
-    bit_or bit_xor bitmap_and_agg bitmap_construct_agg bitmap_or_agg bool_and bool_or
-    collect_list collect_set corr count count_if count_min_sketch covar_pop covar_samp every
-    first first_value grouping grouping_id histogram_numeric hll_sketch_agg hll_union_agg
-    kurtosis last last_value listagg max max_by mean median min min_by mode percentile
-    percentile_approx percentile_cont percentile_disc regr_avgx regr_avgy regr_count
-    regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy schema_of_json_agg skewness
-    some std stddev stddev_pop stddev_samp string_agg sum try_avg try_sum var_pop var_samp
-    variance
+    approx_percentile approx_top_k bitmap_and_agg bitmap_construct_agg bitmap_or_agg
+    count_min_sketch grouping grouping_id histogram_numeric hll_sketch_agg hll_union_agg listagg
+    percentile_approx percentile_cont percentile_disc regr_avgx regr_avgy regr_intercept regr_r2
+    regr_slope regr_sxx regr_sxy regr_syy schema_of_json_agg string_agg
     """.split()  # noqa: SIM905
 )
+AGGREGATES = _ONLY_SPARK | frozenset(AGGREGATE_FUNCTIONS)
+"""The names of all aggregate functions, also of those that only Spark has."""
 WINDOWS = frozenset(
     """
     cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number window
