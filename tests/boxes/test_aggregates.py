@@ -8,7 +8,7 @@ import pytest
 
 from auroral import NetworkError, Schema
 from auroral.network.types import Type
-from auroral.sql.aggregates.aggregates import analyze_aggregate
+from auroral.sql.aggregates.analysis import analyze_aggregate
 from auroral.sql.queries.statements import parameters_of, require_update, select_schema
 
 SCHEMA = Schema.parse(

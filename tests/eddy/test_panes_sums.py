@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auroral.eddy.panes.sums import ExactAverage, ExactSum
+from auroral.eddy.panes.exact_sums import ExactAverage, ExactSum
 
 ODD = (math.inf, -math.inf, math.nan, 5e-324, -5e-324, 1.7976931348623157e308, -0.0, 2.0**53, 0.1)
 VALUES = st.lists(

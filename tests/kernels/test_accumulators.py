@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from auroral.kernels.accumulators.choice import Accumulators, CallSpec
 from auroral.network.types import Schema
-from auroral.sql.aggregates.aggregates import aggregate_evaluator, analyze_aggregate
+from auroral.sql.aggregates.analysis import aggregate_evaluator, analyze_aggregate
 from auroral.sql.expressions.expression import evaluator
 
 SCHEMA = Schema.parse(

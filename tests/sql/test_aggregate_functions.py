@@ -18,7 +18,7 @@ from auroral.eddy.vectors.evaluation import TupleColumns
 from auroral.errors import NetworkError
 from auroral.kernels.accumulators.choice import MAKERS, Accumulators, CallSpec
 from auroral.network.types import Schema
-from auroral.sql.aggregates.aggregates import aggregate_evaluator, analyze_aggregate
+from auroral.sql.aggregates.analysis import aggregate_evaluator, analyze_aggregate
 from auroral.sql.aggregates.calls import AggregateCall
 from auroral.sql.aggregates.functions import (
     AGGREGATE_FUNCTIONS,

@@ -12,7 +12,7 @@ import pytest
 
 from auroral.errors import NetworkError
 from auroral.network.types import Schema, Type
-from auroral.sql.aggregates.aggregates import aggregate_evaluator, analyze_aggregate
+from auroral.sql.aggregates.analysis import aggregate_evaluator, analyze_aggregate
 from auroral.sql.aggregates.calls import AggregateCall
 from auroral.sql.aggregates.functions import AGGREGATE_FUNCTIONS
 

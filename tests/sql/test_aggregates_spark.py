@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from auroral.network.types import Schema
-from auroral.sql.aggregates.aggregates import aggregate_evaluator, analyze_aggregate
+from auroral.sql.aggregates.analysis import aggregate_evaluator, analyze_aggregate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

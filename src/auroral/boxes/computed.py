@@ -8,7 +8,7 @@ from auroral.errors import NetworkError
 from auroral.network.box import Resolver, Scope, at_key
 from auroral.network.function import Function
 from auroral.network.types import Field, Schema
-from auroral.sql.aggregates.aggregates import Aggregation, analyze_aggregate
+from auroral.sql.aggregates.analysis import Aggregation, analyze_aggregate
 
 WINDOW_METHODS = ("init", "incr", "final")
 

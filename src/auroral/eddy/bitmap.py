@@ -1,4 +1,4 @@
-"""Queries as the bits of words: blocks of lineage, masks."""
+"""Bitmaps of queries: blocks of lineage, and masks."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def set_bits(words: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.in
 
 @dataclass(frozen=True)
 class BitmapSelection:
-    """Some of the queries of a bitmap, to be looked for in its rows."""
+    """A subset of the queries of a bitmap, used to select rows."""
 
     mask: NDArray[np.uint64]
     order: tuple[int, ...]
@@ -87,7 +87,7 @@ class BitmapSelection:
     def any_bit(self, words: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which rows have one of the bits set.
 
-        Most rows of many queries show it in a word or two, so only the others are read on.
+        Most rows have such a bit in the first words, so only the others are read further.
         """
         if not self.order:
             return np.zeros(len(words), bool)
@@ -125,7 +125,7 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def mask_of(kept: NDArray[np.bool_], width: int) -> NDArray[np.uint64]:
-    """Those bits as one row of so many words."""
+    """A mask as the bits of one row of `width` words."""
     padded = np.zeros(width * 64, bool)
     padded[: len(kept)] = kept
     return np.packbits(padded, bitorder="little").view(np.uint64)

@@ -1,8 +1,8 @@
-"""Families as they grow: which entries each consists of, and which member has which key.
+"""Families of queries: the entries that each consists of, and the keys of its members.
 
-Rows that are added later are entries of their own. Members of large entries are found by
-comparing all keys, which takes some milliseconds for a million of them; those of the many small
-ones that come one by one are in a dictionary.
+Rows that are added later form entries of their own. Members of a large entry are found by comparing
+all keys, which takes some milliseconds for a million members; members of the small entries that
+are added one by one are in a dictionary.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class FamilyMembers:
                 del self._known[key]
 
     def runs(self) -> list[MemberRun]:
-        """Large entries by themselves, the small ones that came one by one together."""
+        """Each large entry alone, and all small entries together."""
         alike: dict[object, list[RegisteredQuery]] = {}
         for entry in sorted(self._fresh, key=lambda entry: entry.first):
             small = entry.count < SMALL
@@ -76,7 +76,7 @@ class FamilyMembers:
         return list(self._runs.values())
 
     def find(self, keys: Sequence[str]) -> dict[str, Member]:
-        """The members with some keys, given as text; without those that nobody has."""
+        """The members with these keys, given as text; unknown keys are left out."""
         found = {key: self._known[key] for key in keys if key in self._known}
         found = {key: (entry, n) for key, (entry, n) in found.items() if n not in entry.gone}
         missing = [key for key in keys if key not in found]
@@ -89,7 +89,7 @@ class FamilyMembers:
         return {key: found[key] for key in keys if key in found}
 
     def taken(self, keys: pa.ChunkedArray, going: Mapping[str, Collection[int]]) -> str | None:
-        """One of these keys that a member has which neither is gone nor `going`, by entry."""
+        """One of these keys that a member has; those removed or in `going` do not count."""
 
         def stays(entry: RegisteredQuery, n: int) -> bool:
             return n not in entry.gone and n not in going.get(entry.name, ())
@@ -117,7 +117,7 @@ class FamilyMembers:
 
     @property
     def last_number(self) -> int:
-        """The number in the name of the entry that came last; 0 if none has come later."""
+        """The number in the name of the latest entry; 0 if none was added later."""
         return ChunkId.parse(next(reversed(self.entries))).number
 
 
@@ -207,7 +207,7 @@ def _places(entry: RegisteredQuery, keys: pa.Array | pa.ChunkedArray) -> list[in
 
 
 def _as_keys(keys: pa.Array | pa.ChunkedArray, type: pa.DataType) -> pa.Array:
-    """Keys in the type that those of an entry have, without those that cannot have it."""
+    """Keys cast to the key type of an entry; keys that cannot be cast are left out."""
     try:
         return pa.concat_arrays(pa.chunked_array(keys.cast(type)).chunks)
     except pa.ArrowException:

@@ -1,7 +1,7 @@
 """The eddy's kernel: one pass over a train for all continuous queries of some arcs.
 
-Grouped filters find the lineage of every tuple; what it satisfies goes to the queries, to the
-SteMs and to the panes.
+Grouped filters find the lineage of every tuple; tuples that satisfy a query go on to the query's
+results, to the SteMs or to the panes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Turn:
-    """What the driver decides for one step of an eddy, beside its queries."""
+    """The driver's decisions for one step of an eddy, apart from its queries."""
 
     version: Version
     orders: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class EddyKernel:
     def step(
         self, inputs: Sequence[pa.Table], state: Mapping[str, Any], context: Context
     ) -> Emitted:
-        """Process a step; of its state it gets the files, and reads what it needs."""
+        """Process a step; the kernel gets the files of its state and reads those it needs."""
         turn = context.extra
         assert isinstance(turn, Turn)
         tables = {
@@ -173,7 +173,7 @@ class _BucketStep:
         return matched
 
     def _see(self, name: str, tuples: TupleColumns) -> None:
-        """Tell of tuples that go through filters, in this bucket or in others."""
+        """Report the tuples that go through filters, in this bucket or in others."""
         self._report.see(name, tuples.rows)
         if self._turn.sampled and tuples.rows:
             self._report.samples[name] = sampled(self._parts(name), tuples)
@@ -231,7 +231,7 @@ class _BucketStep:
     def _arrived(
         self, arc: str, whole: pa.Table, mine: pa.Table, matched: Matched, rows: Rows | None
     ) -> NewTuples:
-        """Tuples with their lineages in each join; in one of another bucket they have none."""
+        """Tuples with their lineage in each join; empty in joins of another bucket."""
         moments = np.asarray(whole["_seq"], np.int64)
         return NewTuples(mine, matched.lineages, self._turn.numbers.get(arc, 0), moments, rows)
 

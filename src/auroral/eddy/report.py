@@ -1,4 +1,4 @@
-"""What a task tells the driver of an eddy's step, as text that travels in a note."""
+"""A task's report to the driver about an eddy's step, serialised as text."""
 
 from __future__ import annotations
 
@@ -43,26 +43,26 @@ class Report:
         self.matches.append(counts)
 
     def fail(self, query: int, tuples: int, reason: str) -> None:
-        """Tuples on which a query could not be evaluated."""
+        """Count tuples on which a query could not be evaluated."""
         before = self.errors.get(query, (0, reason))
         self.errors[query] = (before[0] + tuples, before[1])
 
     def leave(self, query: int, reason: str, tuples: int) -> None:
-        """Tuples that an aggregate did not count."""
+        """Count tuples that an aggregate left out, by reason."""
         self.late[query, reason] = self.late.get((query, reason), 0) + tuples
 
     def see(self, arc: str, tuples: int) -> None:
-        """Tuples that go through the filters of an arc, each once."""
+        """Count tuples that go through the filters of an arc, each once."""
         self.tuples[arc] = self.tuples.get(arc, 0) + tuples
 
     def visit(self, arc: str, visits: Mapping[str, Visit]) -> None:
-        """What its filters did."""
+        """Add the visits of an arc's filters."""
         known = self.visits.setdefault(arc, {})
         for name, visit in visits.items():
             known[name] = added(known.get(name), visit)
 
     def route(self, arc: str, tuples: int, order: Sequence[str]) -> None:
-        """An order turned out best; whoever had more tuples to try it on knows better."""
+        """Record the best order found; the report that tried it on more tuples wins."""
         self.routes[arc] = max(self.routes.get(arc, (0, [])), (tuples, list(order)))
 
     def probe(self, arcs: Sequence[str], prober: Prober, probes: Probes) -> None:
@@ -73,7 +73,7 @@ class Report:
             self.joins.setdefault(prober, Probes()).add(probes)
 
     def document(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """The report as a JSON document."""
         return {
             "matches": [[_text(half) for half in packed(counts)] for counts in self.matches],
             "errors": [[query, *error] for query, error in self.errors.items()],
@@ -102,7 +102,7 @@ class Report:
         }
 
     def add(self, document: Mapping[str, Any]) -> None:
-        """Add what another task told."""
+        """Add the report of another task."""
         for ids, counts in document["matches"]:
             self.count(unpacked(base64.b64decode(ids), base64.b64decode(counts)))
         for query, tuples, reason in document["errors"]:
@@ -161,7 +161,7 @@ def packed(counts: Counts) -> tuple[bytes, bytes]:
 
 
 def unpacked(ids: bytes, numbers: bytes) -> Counts:
-    """The same again."""
+    """The inverse of `packed`."""
     queries = np.frombuffer(ids, "<i4").astype(np.int32, copy=False)
     width = len(numbers) // max(len(queries), 1) or 1
     return queries, np.frombuffer(numbers, f"<u{width}").astype(np.int64)

@@ -1,4 +1,4 @@
-"""What an eddy does between two changes of its queries."""
+"""The queries of an eddy between two changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Version:
 
     @property
     def stateless(self) -> bool:
-        """Whether tuples are looked at one by one, so that tasks may share them out anyhow."""
+        """Whether each tuple is processed alone, so that tasks may divide them in any way."""
         return not self.joins and not self.aggregates
 
     def tables(self) -> list[str]:

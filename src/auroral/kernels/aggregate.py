@@ -39,7 +39,7 @@ class AggregateKernel:
     """Windows over values of `on`, or over tuple numbers; lengths are in mark units.
 
     State is what open windows have accumulated (`windows`), with slack or tuple numbers what each
-    group has seen (`groups`), and tuples that can not be given to windows yet (`held`).
+    group has seen (`groups`), and tuples that cannot be assigned to windows yet (`held`).
     """
 
     on: str | None
@@ -95,7 +95,7 @@ class AggregateKernel:
     def step(
         self, inputs: Sequence[pa.Table], state: Mapping[str, pa.Table], context: Context
     ) -> Emitted:
-        """Give the tuples to windows, emit the windows that close."""
+        """Assign the tuples to windows and emit the windows that close."""
         most = _PAIRS if self.advance is None else max(int(_PAIRS * self.advance // self.size), 1)
         return in_parts(self._step, inputs[0], state, context, min(most, _PAIRS))
 
@@ -179,7 +179,7 @@ class AggregateKernel:
         return EmissionBuilder(self.start_type, by, functions, returns, self.history is not None)
 
     def _admitted(self, table: pa.Table) -> tuple[pa.Table, dict[str, Ids]]:
-        """Tuples that have a value to order them by; the rows of others by reason."""
+        """Tuples that have a value of the ordered attribute; the rows of the others, by reason."""
         if self.align_first or self.opens is not None:
             table = with_sub(table)
         if self.on is None:
@@ -199,7 +199,7 @@ class AggregateKernel:
     def _closed(
         self, assigned: Assigned, observed: Observed, output: EmissionBuilder, context: Context
     ) -> tuple[WindowBatch, int | None]:
-        """Fold tuples in, emit windows that closed, and say which are to be remembered."""
+        """Fold tuples into windows, emit windows that closed, and say which windows to keep."""
         windows = self._folded(assigned, observed)
         closing = assigned.closing
         revised = np.zeros(len(windows), bool)
@@ -219,7 +219,7 @@ class AggregateKernel:
         return self._kept(windows, observed, context), None if waiting == NEVER else waiting
 
     def _folded(self, assigned: Assigned, observed: Observed) -> WindowBatch:
-        """The windows with what counts in them."""
+        """The windows with the tuples folded in."""
         windows, arrived = assigned.windows, observed.arrived
         rows, slot = assigned.row[assigned.counts], assigned.slot[assigned.counts]
         if not len(rows):
@@ -231,7 +231,7 @@ class AggregateKernel:
         return replace(windows, oldest=oldest, states=tuple(states))
 
     def _kept(self, windows: WindowBatch, observed: Observed, context: Context) -> WindowBatch:
-        """Windows that are open, that wait to be sent, or that late tuples may still ask for."""
+        """Windows that are open, that wait to be emitted, or that late tuples may still revise."""
         kept = (windows.closed == NEVER) | ~windows.sent
         if (self.timeout_us is not None or self.history is not None) and not ended(context):
             until = observed.arrived.ends(self._grid(), windows) + (self.history or 0)

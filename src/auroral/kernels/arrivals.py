@@ -1,4 +1,4 @@
-"""What arrives on one input in a step, judged by the input's progress: slack or marks."""
+"""The tuples that arrive on one input in a step, and which are late by slack or by marks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class InputOrder:
         return self.by_mark if self.slack is None else self.by
 
     def seen_schema(self, types: Sequence[tuple[str, pa.DataType]]) -> pa.Schema:
-        """State that tells thresholds: each group's largest values."""
+        """The state from which thresholds are computed: each group's largest values."""
         kinds = dict(types)
         if self.numbered:
             return pa.schema([*((name, kinds[name]) for name in self.by), (COUNT, pa.int64())])
@@ -69,9 +69,9 @@ class InputOrder:
 
 @dataclass(frozen=True)
 class OrderedArrivals:
-    """Tuples of one step, in order of arrival, and the progress they were judged by.
+    """Tuples of one step, in order of arrival, and the progress that decides which are late.
 
-    `also` are tuples stored earlier: their groups are numbered along with those of the new.
+    `also` are tuples stored earlier: their groups are numbered together with those of the new ones.
     """
 
     seq: Ids
@@ -97,7 +97,7 @@ class OrderedArrivals:
         context: Context,
         also: pa.Table | None = None,
     ) -> OrderedArrivals:
-        """Judge what arrives; with slack or numbers `seen` is the state of its thresholds."""
+        """Find the late tuples; with slack or numbers `seen` is the state of the thresholds."""
         also = table.slice(0, 0) if also is None else also
         seq = np.asarray(table["_seq"], np.int64)
         if order.numbered:
@@ -131,7 +131,7 @@ class OrderedArrivals:
         return {name: n for name, n in zip(REASONS, found, strict=True) if name and n}
 
     def in_units(self, convert: Callable[[Values], Values]) -> OrderedArrivals:
-        """The same with progress in other units, in which values are to be asked for then."""
+        """The same with progress in other units; later calls must give values in these units."""
         return replace(self, convert=convert)
 
     def passing(self, group: Ids, values: Values) -> Ids:
@@ -152,7 +152,7 @@ class OrderedArrivals:
         return np.minimum(found, len(self.seq) - 1) + 1
 
     def below(self, ordered: Values, after: bool) -> Ids:
-        """How many of some ascending values each group is above, before or after the step."""
+        """How many of some ascending values each group has passed, before or after the step."""
         if self.marks is not None:
             return self._steps.below(ordered, self.context.last if after else self.context.first)
         if after and ended_at(self.context) < NEVER:
@@ -160,7 +160,7 @@ class OrderedArrivals:
         return self._steps.below(ordered, len(self.seq) if after else 0)
 
     def of_all(self, order: InputOrder, mark: Mark) -> tuple[Any | None, Any | None]:
-        """What is promised of all that may come, before the step and after it."""
+        """The progress that holds for all groups, before the step and after it."""
         first, last = self.context.first, self.context.last
         if not order.inferred:
             return least_at(mark, first - 1, self.context), least_at(mark, last - 1, self.context)
@@ -195,7 +195,7 @@ class OrderedArrivals:
 
 
 def ended_at(context: Context) -> int:
-    """The moment of the end, if this step has it."""
+    """The moment at which the stream ends, if it lies in this step."""
     if context.ended is None or context.ended >= context.last:
         return NEVER
     return context.ended
@@ -204,7 +204,7 @@ def ended_at(context: Context) -> int:
 def late_port(
     port: str, table: pa.Table, arrivals: OrderedArrivals, fields: Sequence[str] | None
 ) -> dict[str, pa.Table]:
-    """Late tuples as they came, if anyone wants them."""
+    """Late tuples as they arrived, if anyone reads them."""
     if fields is None:
         return {}
     late = table.filter(pa.array(~arrivals.counts))
@@ -275,7 +275,7 @@ def _by_slack(
 def _by_number(
     order: InputOrder, table: pa.Table, seen: pa.Table, context: Context, also: pa.Table, seq: Ids
 ) -> OrderedArrivals:
-    """Number what arrives: 1, 2, 3 … per group, on from where each group was."""
+    """Number arriving tuples 1, 2, 3 … per group, continuing after earlier steps."""
     columns = _stacked([seen, table, also], order.by)
     known, rows = seen.num_rows, table.num_rows
     ids, first = group_ids(columns, known + rows + also.num_rows)
@@ -296,5 +296,5 @@ def _by_number(
 
 
 def _stacked(tables: Sequence[pa.Table], names: Sequence[str]) -> list[pa.Array]:
-    """Columns of several tables, one below the other."""
+    """The columns of several tables, concatenated."""
     return [pa.concat_arrays([whole(t[name]) for t in tables]) for name in names]

@@ -36,7 +36,7 @@ _DRIVEN_OUT, _LEFT = b"\x01", b"\x02"
 
 @dataclass(frozen=True)
 class BSortKernel:
-    """Sort with a buffer of `slack` tuples per group, or, without slack, by what marks pass.
+    """Sort with a buffer of `slack` tuples per group, or, without slack, release what marks pass.
 
     Without `on` tuples leave in order of arrival.
     """
@@ -92,7 +92,7 @@ class BSortKernel:
         return Emitted({"": pa.concat_tables(emitted)}, changed, held=rest.num_rows)
 
     def _touched(self, rows: pa.Table, stored: int) -> Ids:
-        """Rows of groups in which something arrives; others stay as they are."""
+        """Rows of groups in which a tuple arrives; the other groups do not change."""
         ids, first = group_ids([rows[name] for name in self.by], rows.num_rows)
         arrives = np.zeros(len(first), bool)
         arrives[ids[stored:]] = True
@@ -118,7 +118,7 @@ class BSortKernel:
         return pa.table(hidden | {name: leaving[name] for name in self.fields})
 
     def _released(self, rows: pa.Table, when: Ids) -> pa.Table:
-        """Tuples that leave by themselves at a moment, in order of (`on`, arrival)."""
+        """Tuples that leave at a moment at which none arrives, in order of (`on`, arrival)."""
         arrival = moments(rows["_seq"])
         sub = joined(arrival, sub_bytes(rows))
         if self.on is not None:
@@ -179,7 +179,7 @@ def _least_leaves(ids: Ids, order: Ids, rows: Ids, slack: int) -> Ids:
 
 
 def _bubble(places: Ids, starts: Ids, slack: int) -> Ids:
-    """Each pass keeps the greatest so far and hands on the rest, as bubble sort does."""
+    """Each pass keeps the greatest value so far and passes the others on, as bubble sort does."""
     for _ in range(slack):
         greatest = np.maximum.accumulate(places)
         carried = np.empty_like(places)

@@ -18,7 +18,7 @@ _MOST_SAID = 500
 def called(
     function: Callable[..., Any], returns: Type, arrays: Sequence[pa.Array], rows: int
 ) -> Done:
-    """What a function of Arrow arrays gives for each tuple, NULL where it fails."""
+    """The results of a function of Arrow arrays, NULL for tuples for which it fails."""
 
     def work(first: int, last: int) -> Done:
         given = [array.slice(first, last - first) for array in arrays]
@@ -50,7 +50,7 @@ def _called(
 def _checked(
     function: Callable[..., Any], returns: Type, arrays: Sequence[pa.Array], rows: int
 ) -> pa.Array:
-    """What the function returns, in its type."""
+    """The function's results, checked and cast to its declared type."""
     found = fresh(function)(*arrays)
     if isinstance(found, pa.ChunkedArray):
         found = found.combine_chunks()

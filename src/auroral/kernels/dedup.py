@@ -1,4 +1,4 @@
-"""Dedup on one bucket: a tuple passes unless one with its keys is remembered [3 §5.4]."""
+"""Dedup on one bucket: drop tuples whose keys equal those of a remembered tuple [3 §5.4]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from auroral.kernels.windowing.slack import by_group
 
 @dataclass(frozen=True)
 class DedupKernel:
-    """Remember what has passed until progress passes its `on`."""
+    """Remembers each tuple that passed until progress exceeds its `on`."""
 
     on: str
     by: tuple[str, ...]
@@ -86,10 +86,11 @@ def _counted(duplicates: int) -> dict[str, int]:
 
 
 def first_of_each(ids: Ids, rows: Ids, forgotten: Ids, free: Ids) -> Ids:
-    """Which tuples pass if each hides those of its key that arrive before it is forgotten.
+    """Which tuples pass, if each suppresses later ones of its key until it is forgotten.
 
-    `rows` are their places, ascending; `forgotten` the place from which on each hides no more,
-    `free` the first place at which a key is not hidden by what passed in earlier steps.
+    `rows` are their positions, ascending; `forgotten` is the position from which on a tuple no
+    longer suppresses others; `free` is, by key, the first position at which no tuple of an earlier
+    step suppresses the key.
 
     >>> until = np.array([2, 3, 4, 5])
     >>> first_of_each(np.zeros(4, int), np.arange(4), until, np.array([0])).tolist()

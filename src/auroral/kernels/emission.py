@@ -24,7 +24,7 @@ HIDDEN = (("_seq", pa.int64()), ("_ts", pa.int64()), ("_sub", pa.binary()))
 
 @dataclass
 class EmissionBuilder:
-    """Gathers what a step emits."""
+    """Collects the emissions of a step."""
 
     start: pa.DataType
     by: Sequence[tuple[str, pa.DataType]]
@@ -69,7 +69,7 @@ class EmissionBuilder:
         return pa.concat_tables(self._parts) if self._parts else self.schema().empty_table()
 
     def _without(self, part: pa.Table, failures: dict[int, str]) -> pa.Table:
-        """A window whose function failed is a dead letter; one that is to yield nothing is none."""
+        """Leave out windows without result; a window whose function failed is a dead letter."""
         failed = np.zeros(part.num_rows, bool)
         failed[list(failures)] = True
         names = ["start", *(name for name, _ in self.by)]
@@ -83,7 +83,7 @@ class EmissionBuilder:
 
 @dataclass(frozen=True)
 class Pace:
-    """How many closed windows a step may emit; the others wait, with the moment they closed at."""
+    """Limits how many closed windows a step emits; the others wait, with their moment."""
 
     rows: int | None
     behind: Any

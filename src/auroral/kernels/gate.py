@@ -1,4 +1,4 @@
-"""Gate on one bucket: each tuple is judged by the marks at the moment before its own."""
+"""Gate on one bucket: compare each tuple with the marks of the moment before its own."""
 
 from __future__ import annotations
 

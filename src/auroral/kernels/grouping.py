@@ -1,4 +1,4 @@
-"""Numbers for groups: rows that agree in some columns get the same one."""
+"""Number groups: rows that are equal in some columns get the same number."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def first_rows(ids: Ids, count: int) -> Ids:
 def match_groups(
     columns: Sequence[Column], rows: int, others: Sequence[Column], more: int
 ) -> tuple[Ids, Ids, int]:
-    """Number the groups of two sets of rows alike: the numbers of each, and how many there are."""
+    """Number the groups of two sets of rows together: the numbers of each set, and the count."""
     together = [
         pa.chunked_array([whole(a), whole(b)]) for a, b in zip(columns, others, strict=True)
     ]
@@ -54,7 +54,7 @@ def match_groups(
 
 
 def buckets_of(columns: Sequence[Column], rows: int, count: int) -> Ids:
-    """A bucket for each row, the same wherever and whenever it is asked for.
+    """The bucket of each row, which depends on nothing but the row's values.
 
     >>> buckets_of([pa.array(["a", None, "a", "b"])], 4, 8).tolist()
     [7, 0, 7, 3]
@@ -67,7 +67,7 @@ def buckets_of(columns: Sequence[Column], rows: int, count: int) -> Ids:
 
 
 def _hashed(column: pa.Array) -> npt.NDArray[np.uint64]:
-    """Values as numbers that spread; equal values alike, NULL as 0."""
+    """Hashes of values: the same for equal values, 0 for NULL."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         encoded = column.dictionary_encode()

@@ -1,6 +1,6 @@
 """Join on one bucket: pairs with equal keys within a band [1 §5.2.2.3, 3 §5.3].
 
-Tuples of either side are stored as long as the other side's progress allows a partner to come.
+A tuple is stored until the other side's progress shows that no further partner can arrive.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every kernel is: one bucket's tuples and state in, emissions and new state out."""
+"""The interface of kernels: one bucket's tuples and state in, emissions and new state out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Appended:
-    """More rows of a state table; what was there stays."""
+    """Rows to append to a state table."""
 
     table: pa.Table
 
@@ -44,7 +44,7 @@ class Emitted:
     """What a step of a kernel made.
 
     `ports` have the hidden columns `_seq`, `_ts` and `_sub` first. A state table that is not
-    named stays as it is. `late` counts by reason, `dead` are (reason, tuple as JSON).
+    in `state` is unchanged. `late` counts by reason, `dead` are (reason, tuple as JSON).
     """
 
     ports: dict[str, pa.Table] = field(default_factory=dict)

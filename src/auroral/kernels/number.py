@@ -1,4 +1,4 @@
-"""Number tuples as they come."""
+"""Number tuples in order of arrival."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COUNT = pa.schema([("count", pa.int64())])
 
 @dataclass(frozen=True)
 class NumberKernel:
-    """Counts from 0, on from where it was."""
+    """Numbers tuples from 0, continuing after the tuples of earlier steps."""
 
     fields: tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""Bytes that compare as values do, of which `_sub` is made."""
+"""Byte strings that compare as the encoded values do; `_sub` consists of them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def joined(*pieces: pa.BinaryArray) -> pa.BinaryArray:
 
 
 def empty_bytes(rows: int) -> pa.BinaryArray:
-    """As many empty byte strings."""
+    """A column of n empty byte strings."""
     offsets = pa.py_buffer(bytes(4 * (rows + 1)))
     return pa.Array.from_buffers(pa.binary(), rows, [None, offsets, pa.py_buffer(b"")])
 
@@ -109,7 +109,7 @@ def _text(column: pa.Array) -> pa.BinaryArray:
 
 
 def _fixed(column: pa.Array) -> tuple[Bytes, Any]:
-    """Payloads of one length behind a byte that says there is one; and which rows have one."""
+    """Payloads of one length after a byte that marks their presence; and which rows have one."""
     payload = _payload(column)
     matrix = np.empty((len(column), payload.shape[1] + 1), np.uint8)
     matrix[:, 1:] = payload

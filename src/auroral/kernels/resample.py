@@ -1,7 +1,7 @@
 """Resample on one bucket: for each left tuple and right group, the right tuples nearby.
 
-[1 §5.2.2.4]. A left tuple is stored until the right's progress has passed its window, a right one
-as long as a left tuple that is stored, or may come, has it in its window.
+[1 §5.2.2.4]. A left tuple is stored until the right's progress has passed its window; a right tuple
+is stored as long as it lies in the window of a left tuple that is stored or may still arrive.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Pair = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class PairArgument(Protocol):
-    """An argument that is computed of a left and a right tuple, for many pairs at once."""
+    """An argument that is computed from a left and a right tuple, for many pairs at once."""
 
     @property
     def left(self) -> tuple[tuple[str, str], ...]:
@@ -381,7 +381,7 @@ def _leaving(rows: pa.Table, timeout_us: int | None, context: Context) -> Ids:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """A column of a group as it comes out: zero has no sign."""
+    """A grouping column for output: -0.0 becomes 0.0."""
     if not pa.types.is_floating(column.type):
         return column
     return pc.add(column, pa.scalar(0.0, column.type))

@@ -1,4 +1,4 @@
-"""Work that may end its process, done in one of its own: what ends it has failed, nothing else."""
+"""Run work that may end its process in a child process: only the rows that end it fail."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ T = TypeVar("T")
 
 
 class Turns(Protocol[T]):
-    """Work that goes from row to row, so that each run of rows sees what those before it did."""
+    """Work on rows in order, where each run of rows sees the effects of the runs before it."""
 
     @property
     def work(self) -> Callable[[int, int], T]:
         """Does the rows from one up to another; what it returns can be pickled."""
 
     def take(self, done: T) -> None:
-        """Take what a run of rows made."""
+        """Receive the result of a run of rows."""
 
     def failed(self, first: int, last: int, why: str) -> None:
-        """Learn that rows were not done."""
+        """Record that rows failed, and why."""
 
 
 HOPELESS = 100
@@ -46,7 +46,7 @@ class _Shelter:
         """By function how many single rows have ended it since one did not."""
 
     def halved(self, name: Hashable, first: int, last: int, turns: Turns[T]) -> None:
-        """Rows that end the process are found by halves, from the first row to the last."""
+        """Find the rows that end the process by bisection, from the first row to the last."""
         if self._in_a_row.get(name, 0) >= HOPELESS:
             why = f"not called: the function ended its process {HOPELESS} times in a row"
             turns.failed(first, last, why)
@@ -69,7 +69,7 @@ _shelter: _Shelter | None = None
 
 @contextmanager
 def sheltering(asked: bool) -> Iterator[None]:
-    """Whether work is done in processes of its own meanwhile: a task is one thread."""
+    """Within this context the task's work runs in child processes; a task is one thread."""
     global _shelter  # noqa: PLW0603
     before, _shelter = _shelter, _Shelter() if asked else None
     try:
@@ -79,7 +79,7 @@ def sheltering(asked: bool) -> Iterator[None]:
 
 
 def attempted(name: Hashable, rows: int, returns: pa.DataType, work: Work) -> Done:
-    """What the work of a function makes of all rows.
+    """Do a function's work for all rows; return values and failures.
 
     Where it is sheltered that costs a process, a few milliseconds; each row that ends it twice
     log2(rows) more.
@@ -92,7 +92,7 @@ def attempted(name: Hashable, rows: int, returns: pa.DataType, work: Work) -> Do
 
 
 def in_turn(name: Hashable, rows: int, turns: Turns[T]) -> None:
-    """Do all rows, one run of them after another; each run begins when the one before is taken."""
+    """Do all rows in runs; each run begins after the result of the one before was received."""
     if _shelter is None or not rows:
         turns.take(turns.work(0, rows))
     else:
@@ -120,9 +120,9 @@ class _Gathered:
 
 
 def _in_child(first: int, last: int, work: Callable[[int, int], T]) -> tuple[T | None, str]:
-    """What a child of this process makes of some rows; or how it ended, if it gave nothing.
+    """Do some rows in a child process; return its result, or how it ended if it gave none.
 
-    It answers by a file: a pipe would stay open while a child of its own lives.
+    The child answers by a file: a pipe would stay open while the child's own children live.
     """
     with tempfile.TemporaryFile() as file:
         child = os.fork()

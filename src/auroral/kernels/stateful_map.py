@@ -102,7 +102,7 @@ class _Group:
 
 @dataclass
 class _Run:
-    """What a run of tuples made, so that it can come from another process."""
+    """The result of a run of tuples, in a form that can be sent from another process."""
 
     rows: list[int] = field(default_factory=list)
     values: list[list[Any]] = field(default_factory=list)
@@ -167,7 +167,7 @@ class _StepCalls:
         return run
 
     def take(self, run: _Run) -> None:
-        """Take what a run made; the next one goes on with its states."""
+        """Receive the result of a run; the next run continues with its states."""
         self.stored |= run.states
         self._made.failures |= run.failures
         self._made.rows += run.rows
@@ -195,7 +195,7 @@ class _StepCalls:
         return values
 
     def _as_before(self, group: _Group) -> _Group:
-        """A group without the call that failed, which may have changed the state before."""
+        """Restore a group's state to before the failed call, which may have changed it."""
         saved = group.saved
         again = _Group(self._initial() if saved is None else self._unpickled(saved), saved)
         names = self._kernel.names

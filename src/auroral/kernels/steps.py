@@ -1,4 +1,4 @@
-"""Marks of many groups as arrays, so that they can be asked for many values at once."""
+"""Marks of many groups as arrays, so that many values can be looked up at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIMIT = 2**62
 
 @dataclass(frozen=True)
 class Steps:
-    """Step functions of groups, behind one another; within a group values never decrease."""
+    """The step functions of several groups in one array; within a group values never decrease."""
 
     starts: Ids
     """Where each group begins, and where the last ends."""
@@ -55,7 +55,7 @@ class Steps:
         return np.where(at < self.starts[group + 1], np.minimum(found, ended), ended)
 
     def below(self, ordered: Values, when: int) -> Ids:
-        """How many of some ascending values each group is above, just before `when`."""
+        """How many of some ascending values each group's mark exceeds, just before `when`."""
         seen = np.zeros(len(self.when) + 1, np.int64)
         np.cumsum(self.when < when, out=seen[1:])
         count = np.diff(seen[self.starts])
@@ -95,7 +95,7 @@ def mark_of(context: Context, at: int) -> Mark:
 
 
 def least_at(mark: Mark, moment: int, context: Context) -> Any | None:
-    """What is promised of all groups together, also those never seen, after a moment."""
+    """The mark that holds for all groups after a moment, also for groups never seen."""
     mark = single(mark)
     if isinstance(mark, LowWater):
         return _seen(mark, context).at(moment)
@@ -115,7 +115,7 @@ def _seen(mark: LowWater, context: Context) -> LowWater:
 
 
 def passed(mark: Any | None, values: Values) -> Mask:
-    """Which values are below a mark; none if nothing is promised."""
+    """Which values are below a mark; none if there is no mark."""
     if mark is None:
         return np.zeros(len(values), bool)
     if isinstance(mark, float) and mark == END:

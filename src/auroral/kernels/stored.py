@@ -1,4 +1,4 @@
-"""State that is appended to, and written anew only when enough of it is dead."""
+"""State tables that are appended to, and rewritten only when enough rows are dead."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stored_schema(columns: Sequence[tuple[str, pa.DataType]], hidden: bool = Tru
 
 
 def renewed(old: pa.Table, live: Mask, new: pa.Table) -> pa.Table | Appended | None:
-    """What to store when of `old` only some rows are alive: more rows, or all anew, or nothing."""
+    """The change to store if only some rows of `old` are alive: an append, a new table, or None."""
     alive = int(live.sum())
     appends = int(np.max(np.asarray(old[APPEND]), initial=0)) + 1 if old.num_rows else 1
     if 2 * alive < old.num_rows or (appends > _APPENDS and new.num_rows):

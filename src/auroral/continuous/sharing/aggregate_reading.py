@@ -22,7 +22,7 @@ from auroral.continuous.sharing.template import Atom, Attribute, Clause, Templat
 from auroral.errors import NetworkError, closest, list_existing
 from auroral.network.box import Box, Scope
 from auroral.network.types import FRACTIONAL, Schema
-from auroral.sql.aggregates.aggregates import analyze_aggregate
+from auroral.sql.aggregates.analysis import analyze_aggregate
 from auroral.sql.aggregates.functions import AGGREGATE_FUNCTIONS
 from auroral.sql.expressions.expression import analyze
 from auroral.sql.expressions.lexer import tokens

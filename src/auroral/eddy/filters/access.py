@@ -1,7 +1,8 @@
 """Access predicates: each selective query is filed under its most selective clause.
 
-Work per tuple then follows the queries it matches and not those there are. The clauses that
-filing does not decide are verified for the pairs of tuples and queries that it finds.
+The work per tuple then depends on the number of queries it matches, not on the number of all
+queries. The lookup gives candidate pairs of tuples and queries; the queries' other clauses are
+verified for these pairs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Access:
         own: Mask | None,
         errors: Errors,
     ) -> list[Pairs]:
-        """Row and id of what matches, of those tuples (None: of all)."""
+        """Rows and query ids of all matches among these tuples (None: all tuples)."""
         found: list[Pairs] = []
         failures = _Failures()
         clauses = self._ordered(tally.order)
@@ -102,7 +103,8 @@ class Access:
 
 
 class _Failures:
-    """Pairs that fail for want of a value; each counts once, whichever arms found it."""
+    """Pairs that fail because a value could not be computed; each counts once, even if several arms
+    find it."""
 
     def __init__(self) -> None:
         self.pairs: list[Pairs] = []

@@ -1,4 +1,4 @@
-"""Queries filed under constants, so that a value finds those that may want it.
+"""Queries filed under constants, so that a value leads to the queries it may satisfy.
 
 The regions of a domain have lists of queries: of an equality the region that is its constant, of
 a range those it overlaps. Within a list queries may be ordered by a second predicate, so that
@@ -62,11 +62,11 @@ class Arm:
 
     @property
     def name(self) -> str:
-        """The operator it is."""
+        """The name of the operator."""
         return self.attribute.text
 
     def candidates(self, portion: Portion) -> Iterator[tuple[At, At]]:
-        """Pairs of rows and queries, no more than so many at a time."""
+        """Candidate pairs of rows and queries, in portions of limited size."""
         if self.domain is None:
             rows = np.arange(portion.rows)
             low = np.zeros(portion.rows, np.intp)

@@ -1,4 +1,4 @@
-"""Which queries are filed under which of their clauses, and the filing."""
+"""Choose the clause that each query is filed under, and file the queries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UPPER = ("<", "<=")
 
 @dataclass(frozen=True)
 class FilingPlan:
-    """A way to file queries, and the fraction of tuples for which each is looked at."""
+    """A way to file queries, and for each the fraction of tuples that will look at it."""
 
     fractions: Fractions
     equal: Disjunction | None
@@ -148,7 +148,7 @@ def _is_number(test: Test) -> bool:
 
 
 class Prepared:
-    """The constants of tests, made once."""
+    """The constants of tests, computed once."""
 
     def __init__(self, selection: Selection):
         self._selection = selection

@@ -1,4 +1,4 @@
-"""Tuples of a chunk on their way through the grouped filters of a block of queries."""
+"""Send the tuples of a chunk through the grouped filters of a block of queries."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _SPARSE = 0.5
 
 
 class Passage:
-    """Tuples of a chunk and which queries of a block each may still satisfy.
+    """Tuples of a chunk and the queries of a block that each may still satisfy.
 
-    Predicates that could not be evaluated leave their query alive but at fault: it is decided at
-    the end, so that errors are the same whatever the order of operators.
+    A predicate that could not be evaluated leaves its query alive but marked as failed. Failures
+    are settled at the end, so that errors do not depend on the order of operators.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Passage:
             self.state[at] &= true
 
     def _fail(self, filter: AttributeFilter, at: At) -> None:
-        """Predicates could not be evaluated in those rows."""
+        """Mark queries whose predicates could not be evaluated in these rows."""
         self._begin()
         asking = np.bitwise_or.reduce([filter.mask, *(own for _, own in filter.planes.values())])
         self.reasons.append((asking, self.portion.reasons.get(filter.attribute.text, "")))
@@ -174,7 +174,7 @@ class Passage:
         return found
 
     def _complete(self, plane: int, further: Words | None) -> None:
-        """Queries are out whose disjunction is false and that look for it no further."""
+        """Remove queries whose disjunction is false and has no attribute left to decide it."""
         self._begin()
         true = self._plane(plane)
         if further is not None:
@@ -200,7 +200,7 @@ class Passage:
         return found
 
     def _after(self, stop: Stop) -> None:
-        """Note which tuples have queries left to decide; go on with them if they are few."""
+        """Find the tuples with queries left to decide; continue with only these if they are few."""
         counted = not self.tally.all_returned(stop.name)
         if self.fresh:
             if counted and (self.live & stop.own.every).any():
@@ -216,7 +216,7 @@ class Passage:
                 self._compress(np.flatnonzero(wanting))
 
     def _compress(self, at: At) -> None:
-        """Go on with some rows; what is known of the others is final."""
+        """Continue with some rows; the results of the others are final."""
         if self.at_fault is not None:
             # Rows at fault are few, and not final before the end: keep all.
             return

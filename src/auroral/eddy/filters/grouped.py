@@ -33,7 +33,7 @@ _DIRECT = 1 << 16
 
 @dataclass(frozen=True)
 class AttributeFilter:
-    """What a block of queries asks of an attribute on one scale."""
+    """The predicates of a block of queries on one attribute, compared on one scale."""
 
     attribute: Attribute
     domain: Domain

@@ -57,7 +57,7 @@ class CompiledQueries:
 
 @dataclass(frozen=True)
 class Matched:
-    """What a batch of tuples satisfies."""
+    """The queries that the tuples of a batch satisfy."""
 
     lineages: dict[str, Lineage]
     """By kind, but for those that are only counted."""
@@ -92,7 +92,7 @@ def build(selections: Sequence[Selection], statistics: Statistics) -> CompiledQu
 
 
 def operators(parts: Sequence[CompiledQueries]) -> tuple[RoutedOperator, ...]:
-    """What tuples are sent to; those that cost little come first."""
+    """The operators that tuples visit, cheap ones first."""
     predicates: dict[str, int] = {}
     costly: dict[str, bool] = {}
     for part in parts:
@@ -240,7 +240,7 @@ class _LineageWork:
 
 
 def sampled(parts: Sequence[CompiledQueries], tuples: TupleColumns) -> dict[str, pa.Array]:
-    """Of each attribute some values, evenly spread over a batch."""
+    """A sample of each attribute's values, evenly spread over a batch."""
     count = min(_SAMPLE, tuples.rows)
     rows = np.linspace(0, max(tuples.rows - 1, 0), count).astype(np.int64)
     found: dict[str, pa.Array] = {}

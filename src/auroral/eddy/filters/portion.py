@@ -1,4 +1,4 @@
-"""The tuples of a chunk as the index reads them: each value once, and only where it is asked."""
+"""The tuples of a chunk as the index reads them: each value is computed once, when needed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class BatchReader:
 
 @dataclass
 class _Memo:
-    """The values of a computed attribute as far as they were asked for."""
+    """The values of a computed attribute that were computed so far."""
 
     place: NDArray[np.intp]
     """Of each tuple of the chunk, where in `values` its value is; -1: not evaluated."""

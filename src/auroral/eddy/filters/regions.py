@@ -62,11 +62,11 @@ class AttributePredicates:
     _asked: list[tuple[Numbers, int, Op, pa.Array | None]] = field(default_factory=list)
 
     def add(self, queries: Numbers, part: int, op: Op, constants: pa.Array | None) -> None:
-        """Of each of those queries a predicate with its constant."""
+        """Add a predicate of each of these queries, with its constant."""
         self._asked.append((queries, part, op, constants))
 
     def finish(self) -> tuple[Domain, Accepted]:
-        """The domain all constants make, and what each query accepts of it."""
+        """The domain that all constants form, and the regions of it that each query accepts."""
         groups = self._grouped()
         prepared: list[tuple[Numbers, Op, Constants | None]] = [
             (columns, op, None if values is None else constants_of(values, op, self.scale))

@@ -1,4 +1,4 @@
-"""What grouped filters leave undecided: predicates that hold constants of the query."""
+"""Decide the predicates that grouped filters cannot: those that contain constants of the query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAIRS = 1 << 20
 
 
 def verify(verifier: Verifier, portion: Portion, rows: At, queries: At) -> tuple[Mask, Mask, str]:
-    """Which pairs satisfy all clauses, which may if not for failures, and why one failed."""
+    """Which pairs satisfy all clauses, which could not be decided because of a failure, and why."""
     alive = np.arange(len(rows))
     at_fault = np.zeros(len(rows), bool)
     reason = ""
@@ -42,7 +42,7 @@ def settle(
     at_fault: Words | None,
     reasons: list[tuple[Words, str]],
 ) -> Words | None:
-    """Decide what only pairs can decide; gives who is at fault, adds why."""
+    """Decide the clauses that need tuple and query together; return the failed ones."""
     for begin, stop, verifier in block.residues:
         low, high = begin // 64, -(-stop // 64)
         step = max(1, PAIRS // (stop - begin))

@@ -1,4 +1,4 @@
-"""The operators a chunk's tuples visit, in order, and what each has to know of those after it."""
+"""The operators that a chunk's tuples visit, in order, and what each must know of later ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _known: WeakKeyDictionary[QueryBlock, dict[tuple[str, ...], tuple[Stop, ...]]] =
 
 
 def stops(block: QueryBlock, order: tuple[str, ...]) -> tuple[Stop, ...]:
-    """What a chunk visits; remembered, as the same orders come again and again."""
+    """The stops of a chunk; cached, because the same orders occur again and again."""
     known = _known.setdefault(block, {})
     if order not in known:
         if len(known) >= _REMEMBERED:

@@ -1,4 +1,4 @@
-"""What happens to the tuples of a chunk: where they go, and which predicates fail on them."""
+"""Count where the tuples of a chunk go, and which predicates fail on them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _MANY = 4096
 class VisitTally:
     """Which tuples of a chunk each operator was sent, and which of them it returned.
 
-    Blocks of queries are filtered one after the other, so a tuple counts if it counts for any. Of
-    many tuples only a sample counts, for all.
+    Blocks of queries are filtered one after the other; a tuple is counted if any block sends it. If
+    there are many tuples, a sample stands for all.
     """
 
     def __init__(self, rows: int, order: Sequence[str], seconds: dict[str, float]):
@@ -59,7 +59,7 @@ class VisitTally:
         self._all_returned[name] |= self._mark(self._returned[name], rows)
 
     def spend(self, name: str, seconds: float) -> None:
-        """An operator took so long."""
+        """Add the time that an operator took."""
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     def visits(self) -> dict[str, tuple[int, int]]:

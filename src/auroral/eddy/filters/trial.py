@@ -1,4 +1,4 @@
-"""Orders of operators tried on some tuples: what only `optimal` routing is told."""
+"""Try orders of operators on some tuples; only `optimal` routing uses the result."""
 
 from __future__ import annotations
 

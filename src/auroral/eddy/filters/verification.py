@@ -48,7 +48,7 @@ class Verifier:
     def decide(
         self, clause: Disjunction, portion: Portion, rows: At, queries: At
     ) -> tuple[Mask, Mask | None, str | None]:
-        """For each pair whether a clause holds; where it does not, whether for want of a value."""
+        """For each pair whether a clause holds; whether its evaluation failed; and why."""
         true = np.zeros(len(rows), bool)
         failed: Mask | None = None
         reason: str | None = None
@@ -90,7 +90,7 @@ class Verifier:
 
 
 def _compared(keys: Keys, op: Op, constants: Constants, queries: At) -> Mask:
-    """Compare, NULLs aside."""
+    """Compare values that are not NULL."""
     positive = NEGATED.get(op, op)
     if op in LISTS:
         owner, element, _ = constants.elements(queries)

@@ -1,4 +1,4 @@
-"""Windows that close: partial results of many queries' windows, merged at once.
+"""Close windows: merge the partial results of many queries' windows at once.
 
 A partial result is expanded to the windows that hold it, first one for all queries with the same
 windows, and merged; what is left is expanded to queries. Queries with the same windows that count
@@ -119,7 +119,7 @@ def close(
 
 
 def _pairs(panes: Panes, classes: Classes, queries: PaneQueries, passed: Passed) -> _Pairs:
-    """Panes with those of their windows that close now."""
+    """Panes with their windows that close now."""
     if passed.everything:
         rows = np.arange(len(panes))
     elif passed.after is None:
@@ -218,7 +218,7 @@ def _closed(
 
 
 def _codes(turn: Values) -> pa.Array:
-    """Numbers of windows, or others in their place where they may leave 64 bits."""
+    """Numbers of windows; where they may exceed 64 bits, ranks in their place."""
     return pa.array(np.unique(turn, return_inverse=True)[1] if turn.dtype == object else turn)
 
 

@@ -26,7 +26,7 @@ QueryIds = npt.NDArray[np.int32]
 class AggregateGroup:
     """Aggregates over one arc, one attribute and one set of keys; `name` is their kind of lineage.
 
-    An id is never given to a second query: what was counted for the first would be the second's.
+    An id is never reused: the second query would get what was counted for the first.
     """
 
     name: str
@@ -90,7 +90,7 @@ class PaneQueries:
         )
 
     def places(self, ids: QueryIds) -> Ids:
-        """Where each id stands among the queries; -1: it is none of them (any more)."""
+        """The position of each id among the queries; -1 if there is no such query (any more)."""
         if not len(self.ids):
             return np.full(len(ids), -1, np.int64)
         at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
@@ -136,7 +136,7 @@ class Classes:
         return Classes(offsets, np.concatenate([self.ids, more.ids]))
 
     def asked(self, number: Ids, queries: PaneQueries) -> tuple[Ids, Ids]:
-        """Rows of these classes with each kind of window that queries of theirs have."""
+        """Rows of these classes, repeated for each kind of window that their queries have."""
         kinds = len(queries.sizes)
         pairs = np.unique(self.owner * kinds + queries.window[queries.places(self.ids)])
         bounds = np.searchsorted(pairs, np.arange(len(self) + 1) * kinds)
@@ -150,7 +150,7 @@ class Classes:
 
 
 def classified(lineage: Lineage, seq: Ids, queries: PaneQueries) -> tuple[Ids, Classes]:
-    """The class of each tuple, among queries that count at its moment; -1: it is nobody's."""
+    """The class of each tuple, among queries active at its moment; -1 if it satisfies none."""
     columns = [pa.array(np.searchsorted(np.unique(queries.since), seq, side="right"))]
     for block in lineage.blocks:
         words = np.ascontiguousarray(block.words)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from auroral.continuous.sharing.aggregate_reading import SharedCall
-from auroral.eddy.panes.sums import ExactAverage, ExactSum
+from auroral.eddy.panes.exact_sums import ExactAverage, ExactSum
 from auroral.eddy.vectors.evaluation import TupleColumns
 from auroral.kernels.accumulators.choice import extreme
 from auroral.kernels.accumulators.columns import (
@@ -43,7 +43,7 @@ class Mergeable(Accumulator, Protocol):
     """An accumulator whose states can be merged."""
 
     def merge(self, state: State, row: Ints, slot: Ints, n: int) -> list[pa.Array]:
-        """The states of n windows; of window slot[i], state row[i] is a part."""
+        """The states of n windows: merge state row[i] into window slot[i]."""
 
 
 class _Counted(Count):
@@ -57,7 +57,7 @@ class _CountedIf(CountIf):
 
 
 class _Folded:
-    """An accumulator whose state is a value like those it takes, NULL before the first."""
+    """An accumulator whose state can be folded like an argument: it is a value, NULL if empty."""
 
     def __init__(self, inner: Accumulator):
         self._inner = inner
@@ -89,7 +89,7 @@ def _merged_decimals(
 
 
 def _normal(total: pa.Array, over: Ints) -> tuple[pa.Array, pa.Array]:
-    """Totals and how often 10^digits is to be added, so that what fits is 0 times over."""
+    """Normalise sums of total + over · 10^digits, so that `over` is 0 for all that fit."""
     limit = 10**total.type.precision
     exact = [t + o * limit for t, o in zip(unscaled(total), over.tolist(), strict=True)]
     times = [abs(value) // limit * (-1 if value < 0 else 1) for value in exact]
@@ -156,7 +156,7 @@ class Partials:
         return [pa.field(one.call.name, one.call.call.type.arrow()) for one in self._each]
 
     def loaded(self, columns: Mapping[str, pa.Array], n: int) -> dict[str, pa.Array]:
-        """States that were kept when there were other calls: new ones have counted nothing."""
+        """States stored before the calls changed; calls that are new begin with empty states."""
         found: dict[str, pa.Array] = {}
         for one in self._each:
             if not all(name in columns for name in one.names):
@@ -183,7 +183,7 @@ class Partials:
     def merge(
         self, state: Mapping[str, pa.Array], row: Ints, slot: Ints, n: int
     ) -> dict[str, pa.Array]:
-        """The states of n windows; of window slot[i], state row[i] is a part."""
+        """The states of n windows: merge state row[i] into window slot[i]."""
         found: dict[str, pa.Array] = {}
         for one in self._each:
             own = [state[name] for name in one.names]

@@ -1,4 +1,4 @@
-"""What a bucket remembers of panes: partial results, and the classes they are of."""
+"""The state that a bucket keeps of panes: partial results, and the classes they belong to."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Stored:
         return Stored(panes, labels, lists, widened)
 
     def joined(self, more: Classes) -> tuple[Stored, Ids]:
-        """Further classes enlisted; and what each of them is called."""
+        """The state with further classes; and the label of each of them."""
         number, first = self.classes.then(more).numbered()
         new = first[first >= len(self.classes)]
         labels = np.concatenate(
@@ -94,7 +94,7 @@ class Stored:
 
 
 def _merged(panes: pa.Table, group: AggregateGroup) -> pa.Table:
-    """One partial result where appends have left several."""
+    """Merge the partial results of one pane that several appends have left."""
     names = ["pane", "width", "floor", "class", *(f"by{at}" for at in range(len(group.shape.by)))]
     slot, one = group_ids([panes[name] for name in names], panes.num_rows)
     if len(one) == panes.num_rows:

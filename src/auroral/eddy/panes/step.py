@@ -162,7 +162,7 @@ class _PaneWork:
         return Panes(start, start + width, floors, floored, number, _NONE, (), {})
 
     def _used(self, panes: Panes, classes: Classes, tuples: Ids) -> Mask:
-        """Which panes count for anybody; for whom they do not, their tuples are late."""
+        """Which panes some query counts; for the other queries their tuples are late."""
         row, window = classes.asked(panes.number, self.queries)
         size, advance = self.queries.sizes[window], self.queries.advances[window]
         start = panes.start[row]
@@ -182,7 +182,7 @@ class _PaneWork:
         return used
 
     def _leave(self, reason: str, classes: Classes, number: Ids) -> None:
-        """Note that tuples of these classes are not counted."""
+        """Record that tuples of these classes are not counted."""
         if len(number):
             counts = np.bincount(number, minlength=len(classes))
             self._note(reason, classes.ids, counts[classes.owner])
@@ -220,7 +220,7 @@ class _PaneWork:
         return pa.table([*hidden, start, *closed.by, *closed.results], schema=schema)
 
     def alive(self, panes: Panes, classes: Classes) -> Mask:
-        """Partial results that a window may still ask for."""
+        """Partial results that an open window still needs."""
         if self._passed.everything:
             return np.zeros(len(panes), bool)
         longest = np.zeros(len(classes), np.int64)
@@ -236,7 +236,7 @@ class _PaneWork:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """Keys as they are shown: zero has no sign."""
+    """Keys for output: -0.0 becomes 0.0."""
     if not pa.types.is_floating(column.type):
         return column
     values = np.asarray(column.fill_null(0.0)) + column.type.to_pandas_dtype()(0.0)

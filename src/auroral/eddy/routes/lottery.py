@@ -1,4 +1,4 @@
-"""The lottery that decides which operator comes first, which next (pure)."""
+"""The lottery that decides the order of operators (pure)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Name = TypeVar("Name", bound=Hashable)
 def drawn(
     weights: Mapping[Name, float], speeds: Mapping[Name, float], draws: int, random: Random
 ) -> list[tuple[Name, ...]]:
-    """Draw orders: evenly who is first, each up to its speed; then the others by weight."""
+    """Draw orders: first operators evenly, limited by speed; then the others by weight."""
     return [
         (name, *ranked({o: w for o, w in weights.items() if o != name}, random))
         for name in winners(first_chances(weights, speeds), draws, random)
@@ -23,7 +23,7 @@ def drawn(
 
 
 def first_chances(weights: Mapping[Name, float], speeds: Mapping[Name, float]) -> dict[Name, float]:
-    """With which chance each is first: by weight, none above its speed, and everyone a little."""
+    """The chance of each to be first: by weight, at most its speed, and never zero."""
     fair = sum(speeds.values())
     return {
         name: (1 - EXPLORED) * chance + EXPLORED * speeds[name] / fair

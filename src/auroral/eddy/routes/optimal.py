@@ -1,4 +1,4 @@
-"""The order of operators that costs least, if the cost of any order can be told (pure)."""
+"""Find the cheapest order of operators, given a function for the cost of any order (pure)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ Without an order, a sample of the tuples decides where they are processed.
 
 @dataclass
 class Probes:
-    """What the new tuples of one source did in a train."""
+    """The probes that the new tuples of one source made in a train."""
 
     stems: dict[Place, Visit] = field(default_factory=dict)
     """`routed` are the tuples that probed the SteM, `returned` the joined tuples that came back."""
@@ -89,7 +89,7 @@ class ProbeRouter:
             self._orders[order] = self._orders.get(order, 0) + tuples
 
     def statistics(self) -> dict[str, Any]:
-        """What users see, by name of the source."""
+        """Statistics for users, by name of the source."""
         names, orders = self._sources, list(self._orders.items())
         total = sum(account.tickets for account in self._accounts.values())
         return {

@@ -1,4 +1,4 @@
-"""What SteMs are told of joins and arrivals, and what a step over them gives."""
+"""The input and output of a step over SteMs: joins, arrivals, results."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class JoinGroup:
         )
 
     def reachable(self, bound: Collection[int], left: Sequence[int]) -> list[int]:
-        """Which of the sources left an equality leads to; all of them if it leads to none.
+        """The remaining sources that an equality connects; all of them if there is none.
 
-        Others would be combined with every tuple in the window.
+        A source without equality would be combined with every tuple in the window.
         """
         ends = [
             (i, j) for one, _, other, _ in self.shape.equal for i, j in ((one, other), (other, one))
@@ -78,7 +78,7 @@ class NewTuples:
 
 @dataclass
 class StemStep:
-    """What a step made."""
+    """The output of a step."""
 
     results: dict[str, tuple[pa.Table, Lineage]] = field(default_factory=dict)
     """By group: joined tuples in any order, and the queries each satisfies."""

@@ -1,4 +1,4 @@
-"""An index of stored tuples: by join key, and within a key by what windows are laid on."""
+"""An index of stored tuples: by join key, and within a key by the windowed attribute."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ValueCodes(Protocol):
     def count(self) -> int: ...
 
     def look(self, values: pa.Array) -> Ids:
-        """The numbers of other values; -1 if the column has none such."""
+        """The numbers of the given values; -1 for values that the column does not have."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class StemIndex:
         self._rank, self._ranged = rank, ranged[order]
 
     def codes(self, keys: Sequence[pa.Array]) -> Ids | None:
-        """The numbers of keys looked for, -1 for those nobody has; None if there are no keys."""
+        """The numbers of the given keys, -1 for unknown ones; None if the index has no keys."""
         if not keys:
             return None
         found = self._codes[0].look(keys[0])

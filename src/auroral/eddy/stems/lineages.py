@@ -1,4 +1,4 @@
-"""Lineages of stored tuples: masked, put below one another, written alike so that they AND fast."""
+"""Mask, concatenate and align the lineages of stored tuples, so that they intersect fast."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROOM = 1 << 26
 
 
 def masked(lineage: Lineage, kept: Mask) -> Lineage:
-    """Leave no query to the tuples outside a mask."""
+    """Clear the lineage of the tuples outside a mask."""
     if kept.all():
         return lineage
     rows = np.flatnonzero(kept)
@@ -35,7 +35,7 @@ def masked(lineage: Lineage, kept: Mask) -> Lineage:
 
 
 def stacked(lineages: Sequence[Lineage]) -> Lineage:
-    """Lineages of tuples that follow one another."""
+    """Concatenate lineages."""
     some = [lineage for lineage in lineages if lineage.rows]
     if len(some) < 2:
         return some[0] if some else Lineage.none(0)

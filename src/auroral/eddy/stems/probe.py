@@ -1,9 +1,9 @@
 """Probing: new tuples meet the SteMs of the other sources, one after the other.
 
-A result is found by the last of its parts to arrive. Tuples arrive by moment; those of one moment
-by place in FROM, then by `_sub`. What no query wants any more is dropped after every probe. The
-router says in which order to probe; the order changes how many tuples are looked at, not what is
-found.
+The last of a result's parts to arrive finds the result. Tuples arrive by moment; those of one
+moment by place in FROM, then by `_sub`. After every probe, what no query wants any more
+is dropped. The router chooses the order of probes; it affects the number of tuples visited, not
+the results.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class JoinProbe:
     def _matches(
         self, partial: Partial, place: int, reach: _Reach
     ) -> Iterator[tuple[Ids, Ids, Lineage]]:
-        """Which of the tuples have a partner in a segment, the partners, and whom they satisfy."""
+        """Tuples that have partners in a segment, the partners, and the lineage of each pair."""
         index, begin, end = self._lookup(partial, place, reach)
         for start, stop in _slices(end - begin):
             at, found = expanded(begin[start:stop], end[start:stop])
@@ -247,7 +247,7 @@ class JoinProbe:
         return index, *index.find(index.codes(wanted), *self._bounds(partial, place))
 
     def _bounds(self, partial: Partial, place: int) -> tuple[Values, Values]:
-        """Between which numbers of arrival, or values, the partners lie."""
+        """The bounds of the partners' numbers of arrival, or of their values."""
         if self.group.shape.kind == "rows":
             arrived = self.arrived_at(place, partial)
             return arrived - self.group.rows[place] + 1, arrived
@@ -265,7 +265,7 @@ class JoinProbe:
         return _most(low, np.maximum), _most(high, np.minimum)
 
     def _tests(self, partial: Partial, place: int, reach: _Reach) -> Iterator[Any]:
-        """What candidates have to pass beside the index."""
+        """The conditions that candidates from the index must also satisfy."""
         yield lambda _, own: reach.alive[own]
         if self.group.shape.kind == "rows":
             return

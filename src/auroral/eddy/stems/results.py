@@ -1,4 +1,4 @@
-"""Joined tuples: fields, what windows are judged by, and the order in which they leave."""
+"""Joined tuples: their fields, the columns that windows are tested on, and their order."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ Keys = tuple[tuple[str, pa.DataType], ...]
 
 
 class StemSegment:
-    """Tuples in order of arrival, and what has been computed of them; never changed."""
+    """Tuples in order of arrival, and what has been computed from them; immutable."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class StemSegment:
         return found
 
     def lineage(self, place: str, since: int = 0) -> Lineage:
-        """Who may still be satisfied by the tuples as a place of a join."""
+        """The lineage of the tuples at a place of a join."""
 
         def read() -> Lineage:
             lineage = in_words(self._lineage(place))
@@ -226,7 +226,7 @@ class Stem:
     def kept(
         self, needed: Sequence[Mask], fields: Sequence[str], places: Sequence[str]
     ) -> pa.Table | Appended | None:
-        """What to store: the new tuples that are needed, or all anew, or nothing.
+        """The change to store: an append of the new tuples that are needed, a new table, or None.
 
         `needed` has a mask for each segment.
         """
@@ -326,7 +326,7 @@ class _Cache:
         return self._held[table][0] if table in self._held else {}
 
     def put(self, table: Hashable, segments: dict[int, StemSegment]) -> None:
-        """Keep those of a table and no others of it."""
+        """Cache the segments of a table in place of those it had before."""
         self._bytes -= self._held.pop(table, ({}, 0))[1]
         # Indexes take about as much again.
         size = 2 * sum(segment.table.nbytes for segment in segments.values())

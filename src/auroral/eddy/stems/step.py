@@ -113,7 +113,7 @@ class _StemStep:
         return self._made
 
     def _new(self, arc: str) -> StemSegment:
-        """What has arrived, with the lineage of those that can be joined."""
+        """The tuples that arrived, with the lineage of those that can be joined."""
         fields = self._fields(arc)
         arrived = self._arrived.get(arc)
         if arrived is None:
@@ -137,7 +137,7 @@ class _StemStep:
         return sorted({name for group, place in self._uses[arc] for name in group.stored(place)})
 
     def _in_order(self, arc: str, on: str, wanted: Mask) -> Mask:
-        """Which tuples are not late; those that are and that someone wanted are counted."""
+        """Which tuples are not late; late ones that a query wanted are counted."""
         if (arc, on) not in self._judged:
             table = self._arrived[arc].table
             mark = self._marks.get((arc, on), LowWater())
@@ -180,7 +180,7 @@ class _StemStep:
         self._made.held[arc] = sum(int(mask.sum()) for mask in needed)
 
     def _needed(self, arc: str, segment: StemSegment) -> Mask:
-        """Which tuples a partner may still come for, in the largest window in use."""
+        """Which tuples may still get a partner, by the largest window in use."""
         needed = np.zeros(segment.rows, bool)
         for group, place in self._uses[arc]:
             alive = segment.alive(group.places[place], group.since)
@@ -201,7 +201,7 @@ class _StemStep:
         return arrived.first_number + len(came) - (0 if over else window)
 
     def _in_reach(self, group: JoinGroup, place: int, segment: StemSegment) -> Mask:
-        """Which tuples are near enough to what may come of some other source."""
+        """Which tuples are within reach of tuples that may still arrive from another source."""
         shape, bands = group.shape, group.bands
         floats = has_floats(group, self._stems)
         on = segment.on(shape.on[place], floats)[0]

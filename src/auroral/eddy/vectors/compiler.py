@@ -1,6 +1,6 @@
-"""From a syntax tree to a function of whole columns.
+"""Compile a syntax tree into a function of whole columns.
 
-What has no such function is computed tuple by tuple, by the row evaluator.
+The row evaluator computes what has no such function tuple by tuple.
 """
 
 from __future__ import annotations

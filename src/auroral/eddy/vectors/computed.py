@@ -71,7 +71,7 @@ def literal_decimals(left: Computed, right: Computed) -> tuple[Computed, Compute
 
 
 def strict(type: Type, args: Sequence[Computed], function: Callable[..., Vector]) -> Computed:
-    """A function of vectors that knows of no tuples."""
+    """An expression that applies a function to the vectors of its arguments."""
     runs = [arg.run for arg in args]
     fallible = any(arg.fallible for arg in args)
     return Computed(type, lambda batch: function(*(run(batch) for run in runs)), fallible=fallible)

@@ -1,4 +1,4 @@
-"""Calls of Python functions in expressions: a tuple one fails for is NULL and counted."""
+"""Calls of Python functions in expressions; a tuple for which one fails is NULL and counted."""
 
 from __future__ import annotations
 

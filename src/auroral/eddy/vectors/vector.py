@@ -152,7 +152,7 @@ def both(*valids: Bools | None) -> Bools | None:
 
 @lru_cache(maxsize=4096)
 def type_of(arrow: pa.DataType) -> Type:
-    """The SQL type of an Arrow type; of one that Spark has not, the type that holds its values."""
+    """The SQL type of an Arrow type; for a type that Spark lacks, one that holds its values."""
     if arrow in _ARROW:
         return _ARROW[arrow]
     if pa.types.is_decimal(arrow):
@@ -187,7 +187,7 @@ def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def joined(parts: Sequence[tuple[npt.NDArray[np.int64], Vector]], rows: int, type: Type) -> Vector:
-    """Vectors for some of the tuples each, together for all of them."""
+    """Combine vectors that each have some of the tuples."""
     if len(parts) == 1 and len(parts[0][0]) == rows:
         return parts[0][1]
     order = np.argsort(np.concatenate([at for at, _ in parts]), kind="stable")

@@ -1,4 +1,4 @@
-"""Between Arrow columns and numpy: values, validity, keys in Spark's order."""
+"""Conversions between Arrow columns and numpy arrays: values, validity, keys in Spark's order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAN = np.array([np.nan]).view(np.int64)[0] & _MAGNITUDE
 
 
 def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column in one piece."""
+    """The column as one array."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     if column.num_chunks == 1:
@@ -39,7 +39,7 @@ def is_float(type: pa.DataType) -> bool:
 
 
 def is_narrow(type: pa.DataType) -> bool:
-    """Whether every value has a 64-bit key in Spark's order that it can be had back from."""
+    """Whether every value has a 64-bit key in Spark's order from which it can be restored."""
     if is_decimal(type):
         return bool(type.precision <= 18)
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
@@ -55,7 +55,7 @@ def valid(column: pa.Array) -> Bools:
 
 
 def _raw(column: pa.Array, dtype: str, width: int = 1) -> npt.NDArray[Any]:
-    """The data buffer as it is; what stands under a NULL means nothing."""
+    """The data buffer as it is; its content at NULLs is undefined."""
     data, count = column.buffers()[1], len(column) * width
     if data is None or not count:
         return np.zeros(count, dtype=dtype)
@@ -97,7 +97,7 @@ def keys(column: pa.Array) -> Ints:
 
 
 def _turned(bits: Ints) -> Ints:
-    """The bits of doubles as integers of the same order, and back."""
+    """Map the bits of doubles to integers in the same order; it is its own inverse."""
     return bits ^ ((bits >> 63) & _MAGNITUDE)
 
 
@@ -129,13 +129,13 @@ def _bitmap(present: Bools | None) -> pa.Buffer | None:
 
 
 def words(column: pa.Array) -> tuple[Ints, Ints]:
-    """The low and the high word of decimals; what is under a NULL means nothing."""
+    """The low and the high word of decimals; undefined at NULLs."""
     pairs = _raw(column, "<i8", width=2)
     return pairs[::2], pairs[1::2]
 
 
 def unscaled(column: pa.Array) -> list[int]:
-    """The unscaled values of decimals of any width; what is under a NULL means nothing."""
+    """The unscaled values of decimals of any width; undefined at NULLs."""
     low, high = words(column)
     pairs = zip(low.astype(np.uint64).tolist(), high.tolist(), strict=True)
     return [(above << 64) + below for below, above in pairs]
@@ -162,7 +162,7 @@ def present_rows(
 
 
 def one_zero(column: pa.Array) -> pa.Array:
-    """Floats with one NaN and one zero."""
+    """Floats with all NaNs made equal, and -0.0 made 0.0."""
     if not is_float(column.type):
         return column
     values = floats(column)
@@ -171,7 +171,7 @@ def one_zero(column: pa.Array) -> pa.Array:
 
 
 def ranks(column: pa.Array) -> Ints:
-    """Numbers in Spark's order, equal for equal values; what a NULL has means nothing."""
+    """Numbers in Spark's order, equal for equal values; undefined at NULLs."""
     if is_narrow(column.type):
         return keys(one_zero(column))
     if pa.types.is_nested(column.type):

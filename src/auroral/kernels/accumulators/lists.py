@@ -1,4 +1,4 @@
-"""What must keep its rows: distinct values, collected lists, percentiles, modes."""
+"""Accumulators that keep the values of all rows: DISTINCT, lists, sets, percentiles, modes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def lengths(lists: pa.Array) -> Ints:
 
 
 def owners(lists: pa.Array) -> Ints:
-    """For each element the list it is in."""
+    """For each element the number of the list it is in."""
     return np.repeat(np.arange(len(lists)), lengths(lists))
 
 
 def appended(lists: pa.Array, values: pa.Array, slot: Ints) -> pa.Array:
-    """The lists with each value at the end of its own, in order of arrival."""
+    """Append value i to list slot[i], in order of arrival."""
     if not len(values):
         return lists
     old, added = lengths(lists), np.bincount(slot, minlength=len(lists))
@@ -54,7 +54,7 @@ def appended(lists: pa.Array, values: pa.Array, slot: Ints) -> pa.Array:
 
 
 def _spread(starts: Ints, sizes: Ints) -> Ints:
-    """start, start + 1, … for each of the sizes."""
+    """The numbers start, start + 1, … for each start, as many as its size."""
     found: Ints = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
     return found + np.arange(len(found))
 
@@ -127,7 +127,7 @@ def _placed(values: Any, some: Any) -> pa.Array:
 
 
 class Mode(CollectAccumulator):
-    """The most frequent value, the least of them if there are several."""
+    """The most frequent value; the least one if several are equally frequent."""
 
     def __init__(self, type: pa.DataType):
         super().__init__(type, type)
@@ -152,7 +152,7 @@ class Mode(CollectAccumulator):
 
 
 def unseen(lists: pa.Array, values: pa.Array, slot: Ints) -> tuple[pa.Array, Ints]:
-    """The rows whose value is neither in their list nor in an earlier row of it."""
+    """The rows whose value is neither in their list yet nor in an earlier row for the same list."""
     if not len(values):
         return values, slot
     touched, local = np.unique(slot, return_inverse=True)
@@ -166,7 +166,7 @@ def unseen(lists: pa.Array, values: pa.Array, slot: Ints) -> tuple[pa.Array, Int
 
 
 class Distinct:
-    """Another aggregate over each combination of arguments once, by first appearance."""
+    """Apply another accumulator to each distinct combination of arguments, by first appearance."""
 
     def __init__(self, inner: Accumulator, arguments: Sequence[pa.DataType]):
         self._inner = inner

@@ -25,7 +25,7 @@ State = Sequence[pa.Array]
 
 _SAFE = 2**62
 _PLACES = 39
-"""Digits after the point that Spark rounds a quotient of decimals to at first."""
+"""Spark first rounds a quotient of decimals to this many digits after the point."""
 
 
 def zeros(n: int, type: pa.DataType) -> pa.Array:
@@ -59,7 +59,7 @@ class CountIf(Count):
 
 
 class IntegerSum:
-    """The sum of whole numbers, which wraps round; NULL before the first."""
+    """The sum of integers, which wraps round; NULL if there are none."""
 
     types = (pa.int64(),)
 
@@ -78,7 +78,7 @@ class IntegerSum:
 
 
 class TryIntegerSum:
-    """The sum of whole numbers, NULL for good once it does not fit."""
+    """The sum of integers; once it overflows it stays NULL."""
 
     types = (pa.int64(), pa.bool_())
 
@@ -108,7 +108,7 @@ class TryIntegerSum:
 
 
 class FloatSum:
-    """The sum of doubles from left to right, which starts at 0.0; NULL before the first."""
+    """The sum of doubles, added from left to right to 0.0; NULL if there are none."""
 
     types = (pa.float64(),)
 
@@ -128,7 +128,7 @@ class FloatSum:
 
 
 class Average:
-    """The sum as doubles, by the count."""
+    """The sum as a double, divided by the count."""
 
     types = (pa.float64(), pa.int64())
 
@@ -149,10 +149,10 @@ class Average:
 
 
 class DecimalSum:
-    """The exact sum of decimals, NULL if it has too many digits in the end.
+    """The exact sum of decimals; NULL if the final sum has too many digits.
 
-    The state is what fits the type, the count, and how often 10^38 the rest is, which only
-    decimals of 38 digits can need.
+    The state is (total, count, over): the sum is total + over · 10^digits. A sum of fewer than 38
+    digits has ten more than its arguments, so `over` can differ from 0 only with 38 digits.
     """
 
     def __init__(self, of: pa.DataType):
@@ -173,7 +173,7 @@ class DecimalSum:
     def _narrow(
         self, state: State, column: pa.Array, slot: Ints
     ) -> tuple[pa.Array, pa.Array] | None:
-        """The new totals if nothing comes near 64 bits."""
+        """The new totals by 64-bit arithmetic; None if it might overflow."""
         totals, _, over = state
         if integers(over).any() or not _is_narrow(totals) or not _is_narrow(column):
             return None
@@ -190,7 +190,7 @@ class DecimalSum:
         found = [total + times * self._limit for total, times in old]
         for at, value in zip(local.tolist(), unscaled(column), strict=True):
             found[at] += value
-        # Towards zero, so that what fits the type is 0 times over.
+        # Round towards zero, so that `over` is 0 for all sums that fit the type.
         times = [abs(total) // self._limit * (-1 if total < 0 else 1) for total in found]
         rest = [total - many * self._limit for total, many in zip(found, times, strict=True)]
         over[touched] = times
@@ -204,7 +204,7 @@ class DecimalSum:
 
 
 class DecimalAverage(DecimalSum):
-    """That sum by the count, rounded half up."""
+    """The exact sum divided by the count, rounded half up."""
 
     def __init__(self, of: pa.DataType, returns: pa.DataType):
         super().__init__(of)
@@ -220,7 +220,7 @@ class DecimalAverage(DecimalSum):
         return decimals(found, self._returns)
 
     def _quick(self, total: Ints, counts: Ints) -> Ints | None:
-        """All quotients at once if nothing comes near 64 bits, nor needs to be rounded twice."""
+        """All quotients by 64-bit arithmetic; None if it might overflow or rounds differently."""
         more = 10 ** (self._returns.scale - self._type.scale)
         most = 2 * _greatest(total) * more + _greatest(counts)
         if most >= min(_SAFE, 10**self._returns.precision) or self._returns.scale > 22:
@@ -237,14 +237,14 @@ class DecimalAverage(DecimalSum):
 
 
 def _fits(state: State) -> Bools:
-    """Where there is a sum and it has not too many digits."""
+    """Which windows have a sum that fits its type."""
     some: Bools = integers(state[1]) > 0
     within: Bools = integers(state[2]) == 0
     return some & within
 
 
 def _greatest(values: Ints) -> int:
-    """The greatest size of a number."""
+    """The greatest absolute value."""
     return max(-int(values.min(initial=0)), int(values.max(initial=0)))
 
 
@@ -254,7 +254,7 @@ def _half_up(above: int, below: int) -> int:
 
 
 def _is_narrow(column: pa.Array) -> bool:
-    """Whether all the decimals have 64 bits."""
+    """Whether all unscaled values fit 64 bits."""
     if column.type.precision <= 18:
         return True
     low, high = words(column)
@@ -262,7 +262,7 @@ def _is_narrow(column: pa.Array) -> bool:
 
 
 class Bits:
-    """`bit_and`, `bit_or` and `bit_xor`; NULL before the first."""
+    """`bit_and`, `bit_or` and `bit_xor`; NULL if there are no values."""
 
     def __init__(self, name: str, type: pa.DataType):
         self.types = (type,)
@@ -284,7 +284,7 @@ class Bits:
 
 
 def _with(seen: Bools, slot: Ints) -> Bools:
-    """What was seen before, and these."""
+    """`seen` with the windows of `slot` added."""
     found = seen.copy()
     found[slot] = True
     return found

@@ -17,11 +17,11 @@ from auroral.network.function import NOTHING, fitted_value, load_named
 
 State = Sequence[pa.Array]
 NO_RESULT = ""
-"""In place of a reason: nothing failed, but the window is to yield no tuple."""
+"""In place of a reason: the function did not fail, but wants no tuple for the window."""
 
 
 class WindowFunction:
-    """Keeps the arguments of every row; the function itself runs when the window is final."""
+    """Keeps the arguments of every row; the function itself runs when the window closes."""
 
     def __init__(self, spec: CallSpec):
         self._spec = spec
@@ -42,7 +42,7 @@ class WindowFunction:
         return self.attempt(state)[0]
 
     def attempt(self, state: State) -> Done:
-        """The values, NULL where the function failed, and how it failed by window."""
+        """The values, NULL where the function failed, and by window the reason why it failed."""
         cls, width, returns = self._load(), len(self._spec.arguments), self._spec.returns
 
         def work(first: int, last: int) -> Done:
@@ -70,7 +70,7 @@ class WindowFunction:
 
 
 def run_window(cls: Any, rows: Iterable[tuple[Any, ...]]) -> Any:
-    """What a window function makes of rows; an incr that returns None changed the state itself."""
+    """Run a window function over rows; an `incr` that returns None has changed its state."""
     function = cls()
     state = function.init()
     for row in rows:

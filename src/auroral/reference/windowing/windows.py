@@ -23,7 +23,7 @@ from auroral.reference.operator import (
     Tuple,
 )
 from auroral.reference.progress.marks import Group, value_of
-from auroral.sql.aggregates.aggregates import aggregate_evaluator
+from auroral.sql.aggregates.analysis import aggregate_evaluator
 
 Computation = Callable[[Sequence[Tuple]], Row]
 """Computed fields of a window's tuples, which are in order of arrival."""

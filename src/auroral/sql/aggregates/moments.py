@@ -46,7 +46,7 @@ def _pairs(rows: Values) -> tuple[float, float, float, float]:
 
 
 def _quotient(above: float, below: float) -> float | None:
-    """A division, NULL by zero."""
+    """A quotient; NULL if the divisor is zero."""
     return None if below == 0 else above / below
 
 

@@ -1,4 +1,4 @@
-"""The grammar only aggregates have: DISTINCT, FILTER (WHERE …), IGNORE NULLS."""
+"""Parse the clauses that only aggregates have: DISTINCT, FILTER (WHERE …), IGNORE NULLS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AFTER_A_NAME = ("and", "or", "is", "in", "not", "between", "like", "ilike", "rl
 
 
 class ArgumentParser(Protocol):
-    """What the parser offers here."""
+    """The methods of the parser that reading these clauses needs."""
 
     tokens: list[Token]
     at: int
@@ -27,7 +27,7 @@ class ArgumentParser(Protocol):
 
 
 def read_quantifier(reader: ArgumentParser) -> Clauses | None:
-    """DISTINCT, or ALL, before the arguments."""
+    """Read DISTINCT or ALL before the arguments."""
     if reader.take("distinct"):
         return Clauses(distinct=True)
     after = reader.peek(1)
@@ -48,7 +48,7 @@ def sees_inner_nulls(reader: ArgumentParser, name: str) -> bool:
 def read_tail(
     reader: ArgumentParser, call: Call, start: int, spans: tuple[tuple[int, int], ...]
 ) -> Call:
-    """What may follow the arguments, and the call with its place in the text."""
+    """Read the clauses after the arguments; return the call with them and its place in the text."""
     clauses = call.clauses or Clauses()
     # Within the parentheses, if the last thing read is the argument and not its parenthesis.
     inner = bool(spans) and spans[-1][1] == reader.tokens[reader.at - 1].end

@@ -159,7 +159,7 @@ def comparable(a: Type, b: Type, *, equality: bool) -> Type | None:
 
 
 def _parts(type: Type) -> object:
-    """The type without the names of its parts, which a comparison does not look at."""
+    """The type without the names of its fields, which comparisons ignore."""
     return [_parts(child.type) for child in type.children] if type.children else type
 
 

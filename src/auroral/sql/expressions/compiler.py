@@ -1,4 +1,4 @@
-"""From a syntax tree to a typed closure."""
+"""Compile a syntax tree into a typed closure."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _item(items: list[Any], at: int) -> Any:
 
 
 def result_type(type: Type) -> Type:
-    """Refuse the types no field can have."""
+    """The type of a result; refuses types that no field can have."""
     if type == VOID or any(child.type == VOID for child in type.children):
         raise NetworkError(
             "UNTYPED_NULL",

@@ -1,6 +1,6 @@
-"""Calls of declared Python functions, taken out of expressions.
+"""Separate calls of declared Python functions from expressions.
 
-What remains is an expression over fields and the results of calls.
+What remains is an expression over fields and the results of the calls.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FunctionCalls:
     def taken_out(
         self, text: str, returns: Mapping[str, Type], resolver: Resolver | None = None
     ) -> FunctionCalls:
-        """One more expression; `returns` has the functions' types by their names in lower case.
+        """Add an expression; `returns` has the functions' types by their names in lower case.
 
         >>> returns = {"f": Type("int"), "g": Type("double")}
         >>> calls = Calls(Schema.parse("c double")).taken_out("1 + F(g(c))", returns)

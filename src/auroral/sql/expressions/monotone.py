@@ -1,4 +1,4 @@
-"""Which expressions keep order, and what they make of marks.
+"""Which expressions keep order, and how they map marks.
 
 An expression keeps order if it never decreases while a field it reads grows: `ts + 5`,
 `ts div 60`, `date_trunc('minute', ts)`, `greatest(a, b)`. The mark of the result is the
@@ -67,7 +67,7 @@ _EXACT: dict[str, Callable[[int, Any], int]] = {
 
 @lru_cache(maxsize=4096)
 def order_kept(text: str, schema: Schema) -> Derived | None:
-    """How an expression is made of fields whose order it keeps; None if it does not.
+    """How an expression maps the marks of fields whose order it keeps; None if it keeps none.
 
     >>> from auroral.progress.lowwater import LowWater
     >>> schema = Schema.parse("ts int")
@@ -155,7 +155,7 @@ def _call(node: Call, schema: Schema) -> tuple[Derived, Type] | None:
 
 
 def _is_steady(name: str, source: Type, constant: Typed) -> bool:
-    """Whether a function keeps the order of its argument beside this constant."""
+    """Whether a function with this constant keeps the order of its other argument."""
     value = constant.value()
     if value is None:
         return False
@@ -170,7 +170,7 @@ def _is_steady(name: str, source: Type, constant: Typed) -> bool:
 
 
 def _change(node: Call | Cast, source: Type, type: Type, constant: Any) -> Change:
-    """What a function makes of marks of its argument."""
+    """How a function maps marks of its argument."""
     vector = vectorised(_called(node), source, type, constant)
     if vector is None:
         vector = _one_by_one(_function(node, source, type, constant), source, type)

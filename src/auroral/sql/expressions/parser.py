@@ -66,7 +66,7 @@ aliases=())
 
 @lru_cache(maxsize=8192)
 def _parsed(text: str) -> Node:
-    """Trees do not change, and queries have most of their parts in common."""
+    """Cached: trees are immutable, and queries have most of their parts in common."""
     return _Parser(text).whole()
 
 

@@ -1,4 +1,4 @@
-"""A typed, compiled expression, and what functions are made of."""
+"""Typed, compiled expressions, and helpers to define functions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def constant(value: Any, type: Type, *, literal: bool = False) -> Typed:
 
 
 class OnlySparkError(Exception):
-    """Spark has it, the catalogue does not; `what` names it."""
+    """Raised for something that Spark has and the catalogue lacks; `what` names it."""
 
     def __init__(self, what: str):
         self.what = what

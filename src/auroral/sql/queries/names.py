@@ -282,7 +282,7 @@ def _references(
 
 
 def _require_parameter(place: Piece, name: str, extra: Mapping[str, str]) -> None:
-    """Refuse a `:name` that `extra` has not."""
+    """Refuse a `:name` that is not in `extra`."""
     if name.lower() not in extra:
         names = [known_as[1:] for known_as in extra if known_as.startswith(":")]
         raise place.error(
@@ -293,7 +293,7 @@ def _require_parameter(place: Piece, name: str, extra: Mapping[str, str]) -> Non
 
 
 def _holder(name: str, sides: Sequence[FromSide], place: Piece) -> int | None:
-    """The side that has a field of that name."""
+    """The side that has a field of this name."""
     holders = [at for at, side in enumerate(sides) if name in side.schema]
     if len(holders) > 1:
         names = " and ".join(str(sides[at].name or "the other stream") for at in holders)

@@ -94,7 +94,7 @@ def read_query(sql: str) -> ParsedQuery:
 
 
 def _refuse_window_calls(sql: str, found: list[Token]) -> None:
-    """Refuse `window(at, '1 minute')` with what is written here instead."""
+    """Refuse `window(at, '1 minute')`; the error shows what to write instead."""
     for token, after in pairwise(found):
         if token.kind == "word" and token.text == "window" and after.text == "(":
             raise Piece(sql, token.start, token.end).error(
@@ -201,7 +201,7 @@ def _require_select(sql: str, parts: list[Part], clauses: Clauses) -> None:
 
 
 def _not_select(sql: str, parts: list[Part]) -> NetworkError | None:
-    """What cannot be parsed because its first word is not SELECT."""
+    """The error for a text that does not begin with SELECT."""
     if not parts or not isinstance(parts[0], Token) or _word(parts[0]) in ("select", "from"):
         return None
     first = _piece(sql, parts[:1])
@@ -247,7 +247,7 @@ def _syntax_error(whole: Piece, error: SqlglotError) -> NetworkError:
 
 
 def _in_our_words(problem: str, at: str, following: str) -> str:
-    """What sqlglot says at some words before others, without the names of its own parts.
+    """sqlglot's error message in plain words, without the names of its classes.
 
     >>> _in_our_words("Required keyword: 'this' missing for <class 'Where'>", "WHERE", "")
     'something is missing after WHERE'

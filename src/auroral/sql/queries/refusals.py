@@ -39,7 +39,7 @@ UNSTABLE = frozenset(
     spark_partition_id try_reflect uniform user uuid version
     """.split()  # noqa: SIM905
 )
-# They have no value, only a way to fail.
+# Functions that have no value and can only fail.
 _FAILING = frozenset(("assert_true", "raise_error"))
 # Spark reads these words without parentheses too, unless a field has the name.
 _BARE = UNSTABLE & frozenset(
@@ -49,7 +49,7 @@ _BARE = UNSTABLE & frozenset(
 
 
 def refuse(tree: Node, schema: Schema) -> None:
-    """Raise for the first thing in the tree that is no deterministic scalar."""
+    """Raise for the first node that is not a deterministic scalar."""
     for node in walk(tree):
         if isinstance(node, Call):
             _refuse_call(node)
@@ -121,7 +121,7 @@ def subquery() -> NetworkError:
 
 
 def star(function: str | None = None) -> NetworkError:
-    """The refusal of `*`; in a function that is nearly `count` as a misspelling of it."""
+    """The error for `*`; a function whose name resembles `count` is taken for a misspelling."""
     if function is not None and closest(function, ("count",)):
         return NetworkError(
             "UNKNOWN_FUNCTION",

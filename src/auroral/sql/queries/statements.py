@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 
 from auroral.errors import NetworkError, closest, list_existing
 from auroral.network.types import Field, Schema
-from auroral.sql.aggregates.aggregates import analyze_aggregate
+from auroral.sql.aggregates.analysis import analyze_aggregate
 from auroral.sql.expressions.expression import analyze
 
 _PARAMETER = "parameter_"

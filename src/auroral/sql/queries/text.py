@@ -1,4 +1,4 @@
-"""The text of a continuous query: its parts know where they stand."""
+"""The text of a continuous query, in pieces that know their position."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Piece:
 
     @cached_property
     def tree(self) -> Node:
-        """The expression it is."""
+        """The piece, parsed as an expression."""
         with self.located():
             return parse(self.text)
 
@@ -52,7 +52,7 @@ class Piece:
         return Piece(self.sql, self.start + start, self.start + end)
 
     def place(self) -> str:
-        """Where it begins, in words."""
+        """The position where the piece begins, for error messages."""
         before = self.sql[: self.start]
         column = self.start - (before.rfind("\n") + 1) + 1
         return f"line {before.count(chr(10)) + 1}, column {column}"
@@ -60,7 +60,7 @@ class Piece:
     def error(
         self, message: str, *, code: str = "BAD_QUERY", hint: str | None = None
     ) -> NetworkError:
-        """An error that points here."""
+        """An error that points at this piece."""
         return NetworkError(code, message, where=self.place(), hint=hint)
 
     @contextmanager

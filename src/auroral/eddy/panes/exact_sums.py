@@ -1,4 +1,4 @@
-"""Sums and averages of doubles that do not depend on the order they are added up in.
+"""Exact sums and averages of doubles, which do not depend on the order of addition.
 
 A sum is kept exactly, as a whole number of the least double (2^-1074) in limbs of 32 bits, and
 rounded once, at the end. So partial sums can be merged in any order and give the same to the bit.
@@ -32,7 +32,7 @@ _LEAST = -1074
 """The power of two of the least double."""
 _AT_ONCE = 16_384
 _NAN, _UP, _DOWN = 1, 2, 4
-"""What else was added: NaN, infinity, minus infinity."""
+"""Bits for the values that are not finite: NaN, infinity, minus infinity."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Limbs:
         return Limbs(least, total.reshape(height, n)).normal()
 
     def normal(self) -> Limbs:
-        """Carry what a limb does not hold, leave out limbs that nobody needs."""
+        """Carry between limbs, and drop limbs that are zero or only repeat the sign."""
         values, base = self.values, self.base
         _carry(values)
         top = len(values)
@@ -109,7 +109,7 @@ class Limbs:
         n = self.values.shape[1]
         if not len(self.values):
             return np.zeros(n)
-        # Three limbs of nothing below, two above: all that is looked at is there.
+        # Three zero limbs below, two above: all that is looked at is there.
         size = np.zeros((len(self.values) + 5, n), np.int64)
         size[3:-2] = self.values
         _carry(size)
@@ -134,7 +134,7 @@ class Limbs:
 
 
 class ExactSum:
-    """The sum of doubles, rounded once; NULL before the first."""
+    """The exact sum of doubles, rounded once at the end; NULL if there are none."""
 
     types = (pa.int32(), pa.list_(pa.int64()), pa.int8(), pa.int64())
     """The limbs' base, the limbs, what is not finite, the count."""
@@ -180,7 +180,7 @@ class ExactSum:
 
 
 class ExactAverage(ExactSum):
-    """That sum by the count."""
+    """The exact sum, rounded, divided by the count."""
 
     def final(self, state: State) -> pa.Array:
         counts = integers(state[3])
@@ -189,14 +189,14 @@ class ExactAverage(ExactSum):
 
 
 def _carry(values: Ints) -> None:
-    """Leave of each limb what 32 bits hold; the last has the sign."""
+    """Carry what exceeds 32 bits to the next limb; the last limb keeps the sign."""
     for j in range(len(values) - 1):
         values[j + 1] += values[j] >> _LIMB
         values[j] &= _MASK
 
 
 def _place(bits: Any) -> Any:
-    """How many least doubles the last bit of each double's mantissa is, as a power of two."""
+    """The exponent of each double's last mantissa bit, relative to the least double."""
     return np.maximum(((bits >> 52) & 2047) - 1, 0)
 
 

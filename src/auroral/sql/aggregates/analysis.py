@@ -130,13 +130,13 @@ def _analyzed(
                 f"there is no {only.what} in the catalogue, and no Spark at hand to ask",
                 hint=closest(only.what, (*AGGREGATE_FUNCTIONS, *CATALOGUE)),
             ) from None
-        # What the aggregates take is asked of Spark only when they are to be computed.
+        # Ask Spark for the types of arguments only when the aggregates are to be computed.
         later = partial(_planned, text, schema, resolver)
         return Aggregation(text, resolver(text, schema), fields, later)
 
 
 def _planned(text: str, schema: Schema, resolver: Resolver | None = None) -> AggregatePlan:
-    """The plan of an expression; types only Spark knows are asked of the resolver."""
+    """The plan of an expression; the resolver finds types that only Spark knows."""
 
     def compiled(node: Node, source: str) -> Typed:
         try:
@@ -216,7 +216,7 @@ def _in_reference(tree: Node, scope: Schema) -> Typed:
 
 
 def _not_in_reference(_text: str, _schema: Schema) -> Type:
-    """A resolver for where no Spark is asked: the plan says later what is missing."""
+    """A resolver for use without Spark; evaluating the plan later names what is missing."""
     return Type("boolean")
 
 
