@@ -43,7 +43,7 @@ class MisfitError(ValueError):
 class ColumnReader:
     """Reads one field's values; made once, used for every batch.
 
-    >>> Column(Type("int")).read([1, None, 2.5])[1]
+    >>> ColumnReader(Type("int")).read([1, None, 2.5])[1]
     {2: 'expected int, found 2.5'}
     """
 

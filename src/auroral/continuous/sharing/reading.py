@@ -97,7 +97,7 @@ def read_family(
 class TemplateReader:
     """Reads many queries; those that differ in literals alone are taken apart once.
 
-    >>> reader = Reader({"ticks": Schema.parse("sym string, price double")}, {})
+    >>> reader = TemplateReader({"ticks": Schema.parse("sym string, price double")}, {})
     >>> one, other = (reader.read(f"SELECT * FROM ticks WHERE price > {n}") for n in (1.5, 2.5))
     >>> one.template is other.template, other.constants
     (True, (2.5,))

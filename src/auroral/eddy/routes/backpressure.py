@@ -18,7 +18,8 @@ def speeds(lately: Mapping[str, OperatorRecord]) -> dict[str, float]:
     The rule: an operator's queue holds what it works off while the fastest one works through the
     train `SLACK` times, so one that is n times as slow is first in at most SLACK / n of the chunks.
 
-    >>> speeds({"price": Tally(1000, seconds=0.001), "score(text)": Tally(500, seconds=0.01)})
+    >>> price, score = OperatorRecord(1000, seconds=0.001), OperatorRecord(500, seconds=0.01)
+    >>> speeds({"price": price, "score(text)": score})
     {'price': 1.0, 'score(text)': 0.2}
     """
     costs = [cost for tally in lately.values() if (cost := tally.seconds_per_tuple)]

@@ -50,7 +50,7 @@ class Evaluated:
 class TupleColumns:
     """The tuples of a batch; columns are named as attributes call fields, `price` or `s1.price`.
 
-    >>> columns = Columns(pa.table({"price": [1.0, 2.5, None]}))
+    >>> columns = TupleColumns(pa.table({"price": [1.0, 2.5, None]}))
     >>> columns.evaluate(Attribute("price * 2 > 3", Type("boolean"))).values.to_pylist()
     [False, True, None]
     """

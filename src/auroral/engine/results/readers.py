@@ -31,7 +31,7 @@ class SlowestReader(Generic[T]):
     `value` is None for what is gone.
 
     >>> heads = {"a": 3, "b": 5, "c": 8}
-    >>> least = Least(heads, heads.get)
+    >>> least = SlowestReader(heads, heads.get)
     >>> heads["a"] = 9
     >>> least()
     5

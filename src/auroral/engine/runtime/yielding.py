@@ -15,7 +15,7 @@ class PromptThreadSwitching:
     answer of Spark's: 5 ms each time, as Python comes.
 
     >>> before = sys.getswitchinterval()
-    >>> with GIVING_WAY, GIVING_WAY:
+    >>> with PROMPT_SWITCHING, PROMPT_SWITCHING:
     ...     inside = sys.getswitchinterval()
     >>> inside < before == sys.getswitchinterval()
     True

@@ -48,7 +48,7 @@ class Merge:
     >>> def batch(partition, *keys):
     ...     records = Records(len(keys), [pa.array(keys)])
     ...     n = np.arange(len(keys))
-    ...     return Batch(records, np.full(len(keys), partition), n, np.array(keys, float))
+    ...     return MessageBatch(records, np.full(len(keys), partition), n, np.array(keys, float))
     >>> merge = Merge({0, 1})
     >>> merge.add(batch(0, 5, 9))
     >>> merge.next(10) is None

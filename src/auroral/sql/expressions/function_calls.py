@@ -45,7 +45,7 @@ class FunctionCalls:
         """Add an expression; `returns` has the functions' types by their names in lower case.
 
         >>> returns = {"f": Type("int"), "g": Type("double")}
-        >>> calls = Calls(Schema.parse("c double")).taken_out("1 + F(g(c))", returns)
+        >>> calls = FunctionCalls(Schema.parse("c double")).taken_out("1 + F(g(c))", returns)
         >>> [(call.function, call.args[0].text, call.column) for call in calls.calls]
         [('g', 'c', '_call0'), ('f', '_call0', '_call1')]
         >>> calls.expressions[0].text

@@ -75,9 +75,10 @@ def resolve(
 ) -> Resolved:
     """Put `target` in place of every field; `extra` maps further names to texts.
 
-    >>> sides = [Side("M1", Schema.parse("ts int")), Side("M2", Schema.parse("ts int, len int"))]
+    >>> m1 = FromSide("M1", Schema.parse("ts int"))
+    >>> m2 = FromSide("M2", Schema.parse("ts int, len int"))
     >>> text = "M1.ts <= M2.ts + len"
-    >>> resolve(Piece(text, 0, len(text)), sides, lambda s, f: f"{'lr'[s]}.{f}").text
+    >>> resolve(Piece(text, 0, len(text)), [m1, m2], lambda s, f: f"{'lr'[s]}.{f}").text
     'l.ts <= r.ts + r.len'
     """
     extra = {**_constants(piece.tree, sides), **(extra or {})}
