@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import auroral.engine.locks
 from tests.hunting import Hunt
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ settings.register_profile(
     "hunt", settings.get_profile("auroral"), derandomize=False, database=None, print_blob=False
 )
 settings.load_profile("auroral")
+
+# Every engine of a test raises if a thread takes its locks in the wrong order.
+auroral.engine.locks.CHECK_ORDER = True
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -24,6 +24,7 @@ from auroral.engine.ingest.streaming import StreamReader, declared_frames, rows_
 from auroral.engine.ingest.tables import require_tables
 from auroral.engine.inspect.statistics import describe_entity, entities, statistics
 from auroral.engine.lifecycle.changes import QueryChanges
+from auroral.engine.locks import EngineLocks
 from auroral.engine.queries.modification import requested
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.queries.registry import QueryRegistry
@@ -68,7 +69,8 @@ class Engine:
     `jars` are files with connectors of Spark's, besides those that the network names. `workers`
     is how many steps may be under way at the same time; a step that takes longer than
     `step_timeout_s` is ended, and its query or box does nothing more. `executor` runs steps
-    elsewhere than on Spark, as in tests.
+    elsewhere than on Spark, as in tests. A sink that does
+    not return within `sink_grace_s` seconds when the engine ends is abandoned (`SINK_BUSY`).
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Engine:
         driver_bytes: int = _DRIVER_BYTES,
         reuse_plans: bool | None = None,
         background: bool = True,
+        sink_grace_s: float = 10.0,
         tables: Mapping[str, Any] | None = None,
         jars: Sequence[str | Path] = (),
         workers: int | None = None,
@@ -103,6 +106,9 @@ class Engine:
             raise UsageError("BAD_OPTION", f"a train needs at least one tuple, found {train!r}")
         if workers is not None and not (isinstance(workers, Integral) and workers >= 1):
             raise UsageError("BAD_OPTION", f"steps need at least one worker, found {workers!r}")
+        if not (isinstance(sink_grace_s, int | float) and sink_grace_s >= 0):
+            problem = f"sink_grace_s is a number of seconds, found {sink_grace_s!r}"
+            raise UsageError("BAD_OPTION", problem)
         self.network = network.importing()
         self._master = master
         self._state = state
@@ -118,6 +124,7 @@ class Engine:
         self._workers = workers or (None if declared == "auto" else declared)
         self._step_timeout_s = step_timeout_s or network.engine.step_timeout_s
         self._executor = executor
+        self._sink_grace_s = float(sink_grace_s)
         self._tables = tables or {}
         self._jars = jars
         require_tables(self._tables, network)
@@ -135,11 +142,13 @@ class Engine:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
         self.network = with_late_outputs(self.network, self._sinks)
         self.check()
+        self._locks = EngineLocks()
         self._store = Store(
             self._state,
             cores=min(os.cpu_count() or 2, 8),
             durability=self._durability,
             fault=self._fault,
+            lock=self._locks.store,
         )
         try:
             self._now_us = MonotoneClock(self._given_now_us, after=last_time_us(self._store))
@@ -158,6 +167,14 @@ class Engine:
         self._warn()
         self._started = True
         self._loop.start()
+        if self._background:
+            loop = self._loop
+            loop.execution.sinks.start(
+                self._sink_grace_s,
+                tell=loop.wake,
+                fail=loop.fail,
+                is_well=lambda: loop.failure is None,
+            )
         self._read_declared_streams()
         return self
 
@@ -210,11 +227,11 @@ class Engine:
             self._now_us,
             self._step_timeout_s,
         )
-        self._queries = QueryRegistry(store, self.network, registrar)
+        self._queries = QueryRegistry(store, self.network, registrar, self._locks.queries)
         self._queries.restore()
         workers = (self._workers or executor.workers) if self._background else 0
         pool = StepPool[StepOutcome](workers, self._wake)
-        self._context = EngineContext(settings, store, self._queries, self._dead, pool)
+        self._context = EngineContext(settings, store, self._queries, self._dead, pool, self._locks)
         context = self._context
         plan = initial_plan(context)
         checked = plan.checked
@@ -228,6 +245,7 @@ class Engine:
             with_clock=with_clock,
             arrival=arrival,
             after=self._queries.changed,
+            lock=self._locks.ingest,
         )
         self._now_us.not_before(self._ingest.newest_us)
         execution = build_execution(context, plan, ended=self._ingest.ended)
@@ -240,8 +258,9 @@ class Engine:
             train=self._train,
             background=self._background,
             heartbeats=with_clock and self._clock == "wall",
+            lock=self._locks.round,
         )
-        self._changing = QueryChanges(self._queries, self._ingest, self._loop)
+        self._changing = QueryChanges(self._queries, self._ingest, self._loop, self._locks.changes)
         try:
             self._bind(last=False)  # what waits for sinks of queries that the network has no more
             self._changing.change(*self._queries.declared(), declared=True)
@@ -282,6 +301,7 @@ class Engine:
     def shutdown(self) -> dict[str, Any]:
         """Stop after the step under way; what is not processed stays for the next start.
 
+        So does what a sink has not confirmed that does not return within `sink_grace_s` seconds.
         Returns the statistics as they are at the end.
         """
         if not self._started:
@@ -290,8 +310,10 @@ class Engine:
         for reader in self._readers:
             reader.stop()
         self._loop.stop()
+        self._loop.execution.sinks.stop()
         with self._loop.between_rounds(), self._changing.lock, ExitStack() as stack:
-            self._started = False
+            with self._queries.lock:  # who takes results records that before
+                self._started = False
             stack.callback(self._store.close)
             stack.callback(self._dead.close)
             stack.callback(self._loop.execution.sinks.close)
@@ -349,9 +371,8 @@ class Engine:
         """What came on an output since the last call, in order of emission."""
         require_name(output, "an output or a query")
         self._require_running()
-        with self._queries.lock, self._store.lock:
-            self._require_running()
-            return self._loop.execution.outputs.dequeue(output, limit)
+        outputs = self._loop.execution.outputs
+        return outputs.dequeue(output, limit, self._require_running)
 
     def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
         """The results of many queries, each tuple once, with the list of its `queries`.
@@ -360,9 +381,8 @@ class Engine:
         is one stream.
         """
         self._require_running()
-        with self._queries.lock, self._store.lock:
-            self._require_running()
-            return self._loop.execution.outputs.dequeue_all(name, limit)
+        outputs = self._loop.execution.outputs
+        return outputs.dequeue_all(name, limit, self._require_running)
 
     def drain(self, timeout_s: float | None = None) -> None:
         """Wait until everything that has been enqueued is processed and delivered.
@@ -443,6 +463,8 @@ class Engine:
         if not self._started:
             self._sinks[output] = sink
             return
+        self._require_running()
+        self._changing.await_ready_for(output)
         with self._loop.between_rounds(), self._changing.lock:  # a query that is here stays
             self._require_running()
             sinks = self._changing.ready_for(output)

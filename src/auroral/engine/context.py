@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from auroral.engine.ingest.dead_letters import DeadLetters
+from auroral.engine.locks import EngineLocks
 from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
@@ -39,3 +40,4 @@ class EngineContext:
     queries: QueryRegistry
     dead: DeadLetters
     pool: StepPool[StepOutcome]
+    locks: EngineLocks = field(default_factory=EngineLocks)

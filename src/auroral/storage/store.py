@@ -12,7 +12,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,13 +69,15 @@ class Store:
         cores: int = 2,
         durability: str = "power",
         fault: Callable[[str], None] = lambda _point: None,
+        lock: AbstractContextManager[Any] | None = None,
     ):
+        """`lock` is a reentrant lock to use instead of an own one."""
         self.durable = directory is not None
         self.power = self.durable and durability == "power"
         """Whether what is committed survives a power failure, not only the end of the process."""
         self.fault = fault
         self._cores = cores
-        self.lock = threading.RLock()
+        self.lock: AbstractContextManager[Any] = lock or threading.RLock()
         self._unsynced = Unsynced()
         self.progressing: Mapping[str, Sequence[str]] = {}
         """By log, the attributes whose least and greatest values segments remember."""
@@ -210,13 +212,13 @@ class Store:
                 try:
                     moments = self.table(segment, ["_seq"])["_seq"].to_numpy()
                 except StateError:
-                    if self._holds(segment):
+                    if self.holds(segment):
                         raise
                     continue
                 total += int((moments >= moment).sum())
         return total
 
-    def _holds(self, segment: Segment) -> bool:
+    def holds(self, segment: Segment) -> bool:
         """Whether a segment is still there; another thread may have retired it just now."""
         with self.lock:
             return segment in self._logs.get(segment.log, ())
@@ -430,7 +432,7 @@ class Store:
             try:
                 tables = [self.table(segment) for segment in run]
             except StateError:
-                if all(self._holds(segment) for segment in run):
+                if all(self.holds(segment) for segment in run):
                     raise
                 continue
             punctuations = tuple(p for segment in run for p in segment.punctuations)

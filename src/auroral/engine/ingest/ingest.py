@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from auroral.continuous.boxing.gates import running_names
 from auroral.engine.ingest.dead_letters import DeadLetters
+from auroral.engine.locks import ReentrantLock
 from auroral.engine.runtime.clock import LAST_TIME
 from auroral.engine.runtime.watermarks import group_key, origins_log
 from auroral.errors import UsageError, closest, ended, list_existing, require_name
@@ -77,6 +78,7 @@ class Ingest:
         with_clock: bool,
         arrival: bool = False,
         after: int = 0,
+        lock: ReentrantLock | None = None,
     ):
         """Nothing more arrives before the moment `after`."""
         self._store = store
@@ -86,7 +88,7 @@ class Ingest:
         self._with_clock = with_clock
         self._stride = 2 if with_clock else 1
         """How many moments an arrival takes: the clock's, if it matters, comes before its own."""
-        self._lock = threading.RLock()
+        self._lock = lock or threading.RLock()
         self._closed = False
         self._logs = running_names(checked.network)
         """The logs of streams, by what users call them; so is everything else here."""

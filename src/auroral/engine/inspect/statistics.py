@@ -66,12 +66,18 @@ def statistics(
             "out": counts.get((name, "out"), 0),
             "waiting": waiting,
             "lag_s": outputs.lag_s.get(name) if wall else None,
+            "behind_s": outputs.behind_s(name) if wall else None,
         }
         for name in outputs.names
         if (waiting := outputs.waiting(name)) is not None
     }
+    behind_s = execution.sinks.behind_s() if wall else {}
     for name, left in execution.sinks.left().items():
-        shown.setdefault(name, {"out": 0, "waiting": 0, "lag_s": None})["left"] = left
+        nothing = {"out": 0, "waiting": 0, "lag_s": None, "behind_s": behind_s.get(name)}
+        output = shown.setdefault(name, nothing)
+        output["left"] = left
+        if name in behind_s:  # what is left is older
+            output["behind_s"] = behind_s[name]
     for name, error in list(execution.sinks.failed.items()):
         if name in shown:
             shown[name]["failed"] = error.message

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from auroral.engine.ingest.ingest import Ingest
+from auroral.engine.locks import ReentrantLock
 from auroral.engine.queries.modification import Modification
 from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.runtime.loop import Loop
@@ -22,11 +22,11 @@ class QueryChanges:
     when all before them is processed, nor for sinks, which get what is left to them.
     """
 
-    def __init__(self, queries: QueryRegistry, ingest: Ingest, loop: Loop):
+    def __init__(self, queries: QueryRegistry, ingest: Ingest, loop: Loop, lock: ReentrantLock):
         self._queries = queries
         self._ingest = ingest
         self._loop = loop
-        self.lock = threading.RLock()
+        self.lock = lock
         """Held while a change is made."""
 
     def change(
@@ -40,6 +40,7 @@ class QueryChanges:
             wanted = self._read(add, remove, declared)
             with self._loop.failing():
                 self._make(wanted, remove)
+        self._loop.execution.sinks.await_closed()
 
     def _read(self, add: Mapping[str, Any], remove: Sequence[str], declared: bool) -> Modification:
         wanted = self._queries.read(add, remove)
@@ -52,20 +53,23 @@ class QueryChanges:
         sinks = self._loop.execution.sinks
         self._queries.prepare(wanted)
         with self._queries.lock:  # nobody reads in between
-            leaving = sinks.leaving(remove, wanted, by_sink=self._loop.in_round)
+            leaving = sinks.leaving(remove, wanted)
             self._queries.apply(wanted, leaving, self._ingest.at_moment)
             sinks.leave(leaving)
             sinks.outputs.forget(remove)  # before others read under the same names
         self._loop.move_on()
 
-    def ready_for(self, output: str) -> Sinks:
-        """The sinks, if another may come for an output now; rounds and changes are held up."""
-        sinks = self._loop.execution.sinks
-        if output in sinks.ending:  # another gets what the one before has left
+    def await_ready_for(self, output: str) -> None:
+        """Wait until the sink of a query that was removed has got everything."""
+        if output in self._loop.execution.sinks.ending:
             self._loop.require_outside(
                 f"give {output} a sink while another still gets what a query of that name gave"
             )
-            self._loop.settle(self._ingest.next_moment)
+            self._loop.await_sink(output)
+
+    def ready_for(self, output: str) -> Sinks:
+        """The sinks, if another may come for an output now; rounds and changes are held up."""
+        sinks = self._loop.execution.sinks
         there = sinks.has(output) or output in sinks.failed
         if not there and self._queries.catalogue.view(output) is None:
             if output not in self._loop.execution.checked.arcs:

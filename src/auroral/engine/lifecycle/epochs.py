@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from auroral.eddy.query_index import QueryIndex
 from auroral.eddy.registered import NEVER, RegisteredQuery, log_of
 from auroral.eddy.routes.routing import RoutedOperator
 from auroral.eddy.version import Version
+from auroral.engine.locks import ReentrantLock
 from auroral.ids import EddyId
 from auroral.storage import Change, Store
 
@@ -34,7 +34,7 @@ class EddyEpochs:
     moment, and when all before it is processed they take the place of those there are.
     """
 
-    def __init__(self, store: Store, query_index: QueryIndex, lock: threading.RLock):
+    def __init__(self, store: Store, query_index: QueryIndex, lock: ReentrantLock):
         self._store = store
         self._query_index = query_index
         self._lock = lock

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from auroral.eddy.families import MemberRun, family_of
 from auroral.eddy.query_index import QueryIndex
 from auroral.eddy.registered import RegisteredQuery
 from auroral.engine.lifecycle.standalone import StandaloneQueries
+from auroral.engine.locks import ReentrantLock
 from auroral.engine.queries.tally import MatchTally
 from auroral.engine.results.together import together_view
 from auroral.engine.results.views import View, family_view, query_view
@@ -34,7 +34,7 @@ class Catalogue:
         query_index: QueryIndex,
         standalone: StandaloneQueries,
         tally: MatchTally,
-        lock: threading.RLock,
+        lock: ReentrantLock,
     ):
         self._query_index = query_index
         self._standalone = standalone
@@ -131,7 +131,7 @@ class Catalogue:
                 problem = f"sinks or outputs get the results of {', '.join(names)}"
                 raise UsageError("HAS_SINK", problem)
             whole = len(found) == self.count(found[0].log)
-            return together_view(chunks, self.names_of, taken), whole
+            return together_view(chunks, self._namer(chunks), taken), whole
 
     def reading(self, log: str, after: int = 0) -> list[RegisteredQuery]:
         """The entries whose results are in a log; or those that came after one, by its id."""
@@ -183,22 +183,13 @@ class Catalogue:
 
     def names_of(self, ids: Any) -> pa.Array:
         """The names of queries by id."""
-        entries = sorted(self._query_index.entries.values(), key=lambda entry: entry.first)
-        firsts = np.array([entry.first for entry in entries])
-        at = np.searchsorted(firsts, ids, side="right") - 1
-        named = pa.array([family_of(entry.name) for entry in entries], pa.string())
-        plain = np.array([entry.keys is None for entry in entries], bool)
-        places = [np.flatnonzero(plain[at])]
-        parts = [named.take(pa.array(at[places[0]]))]
-        others = np.unique(at[~plain[at]])
-        for family in dict.fromkeys(family_of(entries[place].name) for place in others):
-            for run in self._runs(family):
-                here, members = run.of(ids)
-                key = run.keys.take(pa.array(members)).cast(pa.string()).combine_chunks()
-                parts.append(pc.binary_join_element_wise(f"{family}[", key, "]", ""))
-                places.append(here)
-        order = np.argsort(np.concatenate(places), kind="stable")
-        return pa.concat_arrays(parts).take(pa.array(order))
+        return _names(list(self._query_index.entries.values()), self._runs, ids)
+
+    def _namer(self, chunks: Sequence[RegisteredQuery]) -> Callable[[Any], pa.Array]:
+        """The names of some queries by id, also when these have been removed meanwhile."""
+        families = dict.fromkeys(family_of(e.name) for e in chunks if e.keys is not None)
+        runs = {family: self._runs(family) for family in families}
+        return lambda ids: _names(chunks, runs.__getitem__, ids)
 
     def statistics(self) -> dict[str, dict[str, Any]]:
         """Queries and families with their matches and errors."""
@@ -311,6 +302,28 @@ class Catalogue:
                 " together with others",
                 hint="read its results with engine.dequeue, or give it a sink",
             )
+
+
+def _names(
+    queries: Sequence[RegisteredQuery], runs: Callable[[str], Sequence[MemberRun]], ids: Any
+) -> pa.Array:
+    """The names of queries by id; `runs` are the members of a family."""
+    entries = sorted(queries, key=lambda entry: entry.first)
+    firsts = np.array([entry.first for entry in entries])
+    at = np.searchsorted(firsts, ids, side="right") - 1
+    named = pa.array([family_of(entry.name) for entry in entries], pa.string())
+    plain = np.array([entry.keys is None for entry in entries], bool)
+    places = [np.flatnonzero(plain[at])]
+    parts = [named.take(pa.array(at[places[0]]))]
+    others = np.unique(at[~plain[at]])
+    for family in dict.fromkeys(family_of(entries[place].name) for place in others):
+        for run in runs(family):
+            here, members = run.of(ids)
+            key = run.keys.take(pa.array(members)).cast(pa.string()).combine_chunks()
+            parts.append(pc.binary_join_element_wise(f"{family}[", key, "]", ""))
+            places.append(here)
+    order = np.argsort(np.concatenate(places), kind="stable")
+    return pa.concat_arrays(parts).take(pa.array(order))
 
 
 def summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -18,6 +18,7 @@ from auroral.engine.lifecycle.epochs import EddyEpochs
 from auroral.engine.lifecycle.pending import Origin, PendingDeliveries, SinkDetachment
 from auroral.engine.lifecycle.retired import RetiredQueryCollector, is_boxed
 from auroral.engine.lifecycle.standalone import StandaloneQueries, StandaloneQuery
+from auroral.engine.locks import ReentrantLock
 from auroral.engine.queries.catalogue import Catalogue
 from auroral.engine.queries.family_values import FamilyValues, gone_of
 from auroral.engine.queries.modification import Modification, ModificationReader
@@ -37,11 +38,17 @@ NEXT = "next_query"
 class QueryRegistry:
     """Which queries there are, and what each eddy has to do at which moments."""
 
-    def __init__(self, store: Store, network: Network, registrar: Registrar):
+    def __init__(
+        self,
+        store: Store,
+        network: Network,
+        registrar: Registrar,
+        lock: ReentrantLock | None = None,
+    ):
         self._store = store
         self._network = network
         self._registrar = registrar
-        self.lock = threading.RLock()
+        self.lock = lock or threading.RLock()
         self._values = FamilyValues(store)
         self.query_index = QueryIndex(store.directory / "filters")
         self.standalone = StandaloneQueries(store)
@@ -58,6 +65,8 @@ class QueryRegistry:
         )
         self._next = 1
         self.changed = 0  # the moment of the last change
+        self.changes = 0
+        """How many changes were made; who holds the lock can tell whether there was another."""
 
     def logs(self) -> set[str]:
         """The logs of results that queries have, or that somebody has still to get."""
@@ -293,6 +302,7 @@ class QueryRegistry:
         self._leftovers.ended += [replace(row, until=moment) for row in gone_rows]
         self._rows.update({row.name: row for row in rows})
         self.changed = max(self.changed, moment)
+        self.changes += 1
         for name in wanted.unboxed:  # before others may have their names
             self.standalone.remove(name, moment)
         for standalone in wanted.standalone:

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from auroral.eddy.registered import NEVER
+from auroral.engine.locks import EngineLocks, ReadingLock
 from auroral.engine.queries.registry import QueryRegistry
-from auroral.engine.results.batches import NOTHING, steps_of, visible
+from auroral.engine.results.batches import visible
+from auroral.engine.results.bound import BoundOutputs
 from auroral.engine.results.readers import Readers, consumer
+from auroral.engine.results.unread import Backlog, SegmentsRetiredError, Unread, find_unread
 from auroral.engine.results.views import View
 from auroral.engine.runtime.stepper import Stepper
-from auroral.engine.runtime.train import cut
-from auroral.errors import UsageError, closest, list_existing
+from auroral.errors import StateError, UsageError, closest, list_existing
 from auroral.ids import ALL_QUERIES, ArcId, OutputReader
 from auroral.network.check import CheckedNetwork
-from auroral.spark.plans.plan import in_order
 from auroral.storage import HELD, Change, Store
 
 _MOST_WAITING = 64
 
-Batches = Iterator[tuple[int, pa.Table]]
-"""Tuples step by step, each with the moment before which they lie."""
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """Who takes which results."""
+
+    name: str
+    """Under which they are counted."""
+    view: View
+    readers: list[str]
 
 
 class Outputs:
@@ -36,10 +45,10 @@ class Outputs:
         now_us: Callable[[], int],
         stepper: Stepper,
         queries: QueryRegistry,
-        sinks: Mapping[str, object],
-        sunk: Set[str],
+        bound: BoundOutputs,
+        locks: EngineLocks,
     ):
-        """`sources` are arcs and queries by output; `sinks` are open, `sunk` may be again."""
+        """`sources` are arcs and queries by output."""
         self._store = store
         self._queries = queries
         self._stepper = stepper
@@ -49,10 +58,12 @@ class Outputs:
             for arc in sources.values()
             if arc in checked.arcs
         }
-        self._sinks = sinks
-        self._known = sunk
+        self._bound = bound
+        self._locks = locks
+        self._generation = queries.versions.generation
+        self._backlog = Backlog(store)
         catalogue = queries.catalogue
-        self.readers = Readers(store, catalogue, self._sources, sinks, sunk, queries.pending)
+        self.readers = Readers(store, catalogue, self._sources, bound, queries.pending)
         self._now_us = now_us
         self.lag_s: dict[str, float] = {}
         """How old the newest tuple of an output was when it was delivered."""
@@ -78,14 +89,24 @@ class Outputs:
                 self.lag_s.pop(name, None)
                 self.readers.forget(name)
 
-    def dequeue(self, output: str, limit: int | None = None) -> pa.Table:
-        """What came since the last call; whole steps, so perhaps some more than `limit`."""
+    def dequeue(
+        self, output: str, limit: int | None, require_running: Callable[[], None]
+    ) -> pa.Table:
+        """What came since the last call; whole steps, so perhaps some more than `limit`.
+
+        `require_running` raises if the engine has ended meanwhile.
+        """
         output = self._meant(output)
-        view = self._view(output)
-        if output in self._sinks:
-            raise UsageError("HAS_SINK", f"the output {output} is delivered to its sink already")
-        self._require_own(output)
-        return self._taken(output, view, [consumer(output)], limit)
+
+        def requested() -> ReadRequest:
+            view = self._view(output)
+            if output in self._bound.open:
+                problem = f"the output {output} is delivered to its sink already"
+                raise UsageError("HAS_SINK", problem)
+            self._require_own(output)
+            return ReadRequest(output, view, [consumer(output)])
+
+        return self._take(requested, limit, require_running)
 
     def _meant(self, name: str) -> str:
         """The output that a name means: that of an arc, as `q.late`, which one output reads."""
@@ -95,43 +116,96 @@ class Outputs:
 
     def _require_own(self, output: str) -> None:
         """Refuse to give what others get: nothing is kept for a query or member then."""
-        with self._queries.lock:
-            query = self.readers.query_of(output)
-            others = self.readers.outputs_of(query)
-            if output in others or not self.readers.is_apart(query):
-                return
+        query = self.readers.query_of(output)
+        others = self.readers.outputs_of(query)
+        if output in others or not self.readers.is_apart(query):
+            return
         if others:
             problem = f"the results of {query} are read by {', '.join(sorted(others))}"
             raise UsageError("HAS_OUTPUT", problem, hint="dequeue the output, or give it a sink")
         raise UsageError("HAS_SINK", f"the results of {query} are delivered to a sink already")
 
-    def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
+    def dequeue_all(
+        self, name: str | None, limit: int | None, require_running: Callable[[], None]
+    ) -> pa.Table:
         """The results of many queries since the last call, each tuple once."""
-        readers = self.readers
-        view, of_all = self._queries.catalogue.together(name, readers.taken_by, readers.is_apart)
-        if not of_all:
-            return self._taken(str(name), view, [consumer(str(name))], limit)
-        return self._taken(name or "*", view, [ALL_QUERIES, *readers.unbound(view.log)], limit)
 
-    def _taken(self, name: str, view: View, readers: list[str], limit: int | None) -> pa.Table:
+        def requested() -> ReadRequest:
+            readers = self.readers
+            catalogue = self._queries.catalogue
+            view, of_all = catalogue.together(name, readers.taken_by, readers.is_apart)
+            if not of_all:
+                return ReadRequest(str(name), view, [consumer(str(name))])
+            return ReadRequest(name or "*", view, [ALL_QUERIES, *readers.unbound(view.log)])
+
+        return self._take(requested, limit, require_running)
+
+    def reading(self, log: str) -> ReadingLock:
+        """Held by who takes results from a log, and by who gives an output of it a sink."""
+        return self._locks.reading(log)
+
+    def _take(
+        self,
+        requested: Callable[[], ReadRequest],
+        limit: int | None,
+        require_running: Callable[[], None],
+    ) -> pa.Table:
+        """Take results; the lock of the log keeps others from taking the same meanwhile."""
         if limit is not None and not (isinstance(limit, int) and limit >= 0):
             raise UsageError("BAD_CALL", f"limit is a number of rows, not {limit!r}")
+        while True:
+            with self._queries.lock:
+                require_running()
+                wanted = requested()
+                seen = self._queries.changes
+                reading = self.reading(wanted.view.log)
+                turns = reading.turns
+            with reading:
+                if (reading.turns, self._queries.changes) != (turns, seen):
+                    continue  # somebody has taken some, or the query may be another
+                table = self._take_now(wanted, seen, requested, limit, require_running)
+            if table is not None:
+                return table
+
+    def _take_now(
+        self,
+        wanted: ReadRequest,
+        seen: int,
+        requested: Callable[[], ReadRequest],
+        limit: int | None,
+        require_running: Callable[[], None],
+    ) -> pa.Table | None:
+        """Take what is `wanted` after `seen` changes of queries; None if it is another now."""
+        view, log = wanted.view, wanted.view.log
+        with self._queries.lock:
+            unread = self.unread(view, min(self.head(view, reader) for reader in wanted.readers))
         parts: list[pa.Table] = []
         head: int | None = None
-        for complete_before, table in self.new(view, *readers):
-            parts.append(table)
-            head = complete_before
-            if limit is not None and sum(p.num_rows for p in parts) >= limit:
-                break
+        try:
+            for complete_before, part in unread.batches(self._store):
+                parts.append(part)
+                head = complete_before
+                if limit is not None and sum(p.num_rows for p in parts) >= limit:
+                    break
+        except SegmentsRetiredError:
+            return None
+        except StateError:
+            require_running()
+            raise
         rows = [visible(part).cast(view.schema) for part in parts if part.num_rows]
         table = view.finish(pa.concat_tables(rows) if rows else view.schema.empty_table())
-        if head is not None:
-            counts = {(name, "out"): table.num_rows}
-            heads = {(view.log, r): max(head, self._store.head(view.log, r)) for r in readers}
-            change = Change(heads=heads, counts=counts)
-            self._store.commit(change)
-            self.took(change, view.log)
-        self.note_lag(name, parts)
+        with self._queries.lock:
+            require_running()
+            now = wanted if self._queries.changes == seen else requested()
+            if (now.view.log, now.view.since) != (log, view.since):
+                return None
+            if head is not None:
+                counts = {(now.name, "out"): table.num_rows}
+                heads = {(log, r): max(head, self._store.head(log, r)) for r in now.readers}
+                change = Change(heads=heads, counts=counts)
+                self._store.commit(change)
+                self.took(change, log)
+            self.note_lag(now.name, parts)
         return table
 
     def compact(self) -> None:
@@ -150,16 +224,18 @@ class Outputs:
                 self.let_go(log)
 
     def took(self, change: Change, log: str) -> None:
-        """Readers of a log have come further: let go of what everybody has."""
+        """Readers of a log have come further: let go of what everybody has.
+
+        The lock of the queries is held.
+        """
         further: dict[tuple[str, str], int] = {}
-        with self._queries.lock:
-            for _, reader in change.heads:
-                found = self.readers.by_all_members(_output_of(reader))
-                if found is not None and found[1] > self._store.head(log, consumer(found[0])):
-                    further[log, consumer(found[0])] = found[1]
+        for _, reader in change.heads:
+            found = self.readers.by_all_members(_output_of(reader))
+            if found is not None and found[1] > self._store.head(log, consumer(found[0])):
+                further[log, consumer(found[0])] = found[1]
         query = self._queries.standalone.running.source(log)
         query = "" if query == log else query
-        others = self.readers.outputs_of(query) if query and query not in self._known else ()
+        others = self.readers.outputs_of(query) if query and query not in self._bound.known else ()
         if others:  # it is not read by itself
             further[log, consumer(query)] = min(self._store.head(log, consumer(o)) for o in others)
         if further:
@@ -170,13 +246,14 @@ class Outputs:
         """Keep of results of queries what not everybody has."""
         with self._queries.lock:
             taken = self.readers.taken(log)
-        if taken is not None and self._store.has_cursor(log, HELD):
-            self._hold(log, taken)
+            if taken is not None and self._store.has_cursor(log, HELD):
+                self._hold(log, taken)
 
     def _hold(self, log: str, moment: int) -> None:
         """Keep results from a moment on."""
-        if moment > self._store.head(log, HELD):
-            self._store.commit(Change(heads={(log, HELD): moment}))
+        with self._queries.lock:
+            if moment > self._store.head(log, HELD):
+                self._store.commit(Change(heads={(log, HELD): moment}))
 
     def waiting(self, output: str) -> int | None:
         """Tuples not delivered yet, of a query those in its log; None if that was removed."""
@@ -184,6 +261,18 @@ class Outputs:
         if view is None:
             return None
         return self._store.rows_since(view.log, self.head(view, consumer(output)))
+
+    def behind_s(self, output: str) -> float:
+        """How old the oldest tuple is that was not delivered; 0 if everything was."""
+        view = self.found(output)
+        if view is None:
+            return 0.0
+        return self.age_s(output, view.log, self.head(view, consumer(output)))
+
+    def age_s(self, reader: str, log: str, head: int) -> float:
+        """How old the oldest tuple of a log is from a moment on; 0 if there is none."""
+        oldest_us = self._backlog.oldest_us(reader, log, head)
+        return 0.0 if oldest_us is None else _seconds(self._now_us() - oldest_us)
 
     def source(self, output: str) -> str:
         """What an output gives: an arc, a query, a family or a member."""
@@ -225,26 +314,20 @@ class Outputs:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(filter(self.found, dict.fromkeys([*self._sources, *self._sinks])))
+        return tuple(filter(self.found, dict.fromkeys([*self._sources, *self._bound.open])))
 
-    def new(self, view: View, *readers: str) -> Batches:
-        """What readers have not taken yet; where they are now counts."""
-        return self.batches(view, min(self.head(view, reader) for reader in readers))
-
-    def batches(self, view: View, head: int, until: int = NEVER) -> Batches:
-        """Tuples from a moment on and up to another, as far as they are there."""
+    def unread(self, view: View, head: int, until: int = NEVER) -> Unread:
+        """What there is from a moment on and up to another; the lock of the queries is held."""
         complete = min(self._stepper.emitted_before(view.log), until)
-        for complete_before, group in steps_of(self._store.segments(view.log, head)):
-            last = min(complete_before, complete)
-            if last <= head:
-                return
-            # Compaction may have put what was delivered together with what was not.
-            tables = [view.rows(cut(self._store.table(s), head, last)) for s in group if s.file]
-            whole = pa.concat_tables(tables, promote_options="default") if tables else NOTHING
-            yield last, in_order(whole)
+        return find_unread(self._store, view, head, complete)
 
     def is_done(self, log: str, moment: int) -> bool:
-        """Whether all of a log that came before a moment is there."""
+        """Whether all of a log that came before a moment is there.
+
+        The lock of the queries is held.
+        """
+        if self._generation != self._queries.versions.generation:
+            return False  # who writes it is just being put together
         next_epoch = self._queries.versions.next_epoch
         if next_epoch is not None and next_epoch < moment:
             return False  # who writes it may not be there yet
@@ -255,7 +338,11 @@ class Outputs:
         for table in tables:
             if table.num_rows:
                 age_us = self._now_us() - table["_ts"][-1].as_py()
-                self.lag_s[output] = round(max(age_us, 0) / 1e6, 3)
+                self.lag_s[output] = _seconds(age_us)
+
+
+def _seconds(microseconds: int) -> float:
+    return round(max(microseconds, 0) / 1e6, 3)
 
 
 def _output_of(reader: str) -> str:

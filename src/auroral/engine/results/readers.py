@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Generic, TypeVar
 
@@ -10,6 +10,7 @@ from auroral.eddy.families import SMALL, family_of, texts
 from auroral.eddy.registered import RegisteredQuery
 from auroral.engine.lifecycle.pending import PendingDeliveries, PendingDelivery
 from auroral.engine.queries.catalogue import Catalogue
+from auroral.engine.results.bound import BoundOutputs
 from auroral.ids import ALL_QUERIES, MemberId, OutputReader
 from auroral.storage import Store
 
@@ -85,14 +86,13 @@ class Readers:
         store: Store,
         catalogue: Catalogue,
         sources: Mapping[str, str],
-        sinks: Mapping[str, object],
-        sunk: Set[str],
+        bound: BoundOutputs,
         pending: PendingDeliveries,
     ):
         self._store = store
         self._catalogue = catalogue
-        self._sinks = sinks
-        self._sunk = sunk
+        self._sinks = bound.open
+        self._sunk = bound.known
         """Those that have a sink, or had one in an earlier run that is not bound again yet."""
         self._sources = sources
         self._pending = pending
@@ -197,7 +197,7 @@ class Readers:
     def unbound(self, log: str) -> list[str]:
         """Consumers of a log that are taken together with others until their sinks come again."""
         found = []
-        for query in sorted(self._sunk - self._sinks.keys()):
+        for query in sorted(self._sunk - self._sinks):
             entries = self._catalogue.chunks(query)
             if entries and entries[0].log == log and not self.outputs_of(query):
                 found.append(consumer(query))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 
 from auroral.engine.ingest.ingest import Ingest
+from auroral.engine.locks import ReentrantLock
 from auroral.engine.runtime.stepper import Limits
 from auroral.engine.topology.background import BackgroundCompilation
 from auroral.engine.topology.execution import (
@@ -41,10 +42,10 @@ _ASKED = ("soundex(text)", "soundex('text')", "levenshtein(text, 'text')")
 
 
 class Loop:
-    """Two threads: one feeds from the sources, one runs steps and delivers.
+    """Two threads: one feeds from the sources, one runs steps and wakes the threads of sinks.
 
-    Without them (`background=False`) every round is run by whoever waits. What goes wrong in a
-    thread is kept in `failure` and raised at the next call.
+    Without them (`background=False`) every round is run by whoever waits, who delivers too. What
+    goes wrong in a thread is kept in `failure` and raised at the next call.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Loop:
         train: int,
         background: bool,
         heartbeats: bool,
+        lock: ReentrantLock | None = None,
     ):
         self._ingest = ingest
         self.execution = execution
@@ -76,7 +78,7 @@ class Loop:
         """Of the boxes that come next, if there are any."""
         self._given_up: list[BackgroundCompilation] = []
         """Of boxes that were to come, while others are drafted."""
-        self._busy = threading.RLock()
+        self._busy = lock or threading.RLock()
         """Held during a round: whoever holds it sees no step under way."""
         self._asking = 0
         """How many wait for the end of a round."""
@@ -275,8 +277,8 @@ class Loop:
 
     @property
     def in_round(self) -> bool:
-        """Whether a sink asks that is called in a round."""
-        return self._worker == threading.get_ident()
+        """Whether a sink asks that is called in a round, or in a thread of its own."""
+        return self._worker == threading.get_ident() or self.execution.sinks.is_called_here
 
     def require_outside(self, what: str) -> None:
         """Refuse what would wait for the round that it is called in."""
@@ -329,6 +331,23 @@ class Loop:
             if self.failure is error:
                 raise
             raise self.failure from error
+
+    def fail(self, error: BaseException) -> None:
+        """Do nothing more: something went wrong in another thread."""
+        self.failure = self.failure or _told(error)
+        self.wake()
+
+    def await_sink(self, output: str) -> None:
+        """Wait until an output whose query was removed has a sink no more, or that has failed."""
+        if not self._background:
+            self.settle(self._ingest.next_moment)
+            return
+        sinks = self.execution.sinks
+        while output in sinks.ending and output not in sinks.failed:
+            if self.failure:
+                raise self.failure
+            self.require_going()
+            self.wait(_IDLE_S)
 
     # ── the threads ──
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from threading import current_thread, main_thread
+from threading import current_thread, get_ident, main_thread
 from typing import Any
 
 import pyarrow as pa
@@ -15,11 +16,14 @@ from auroral.engine.lifecycle.pending import PendingDelivery, ReadPosition, Sink
 from auroral.engine.queries.modification import Modification
 from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.results.batches import moment, visible
-from auroral.engine.results.outputs import Batches, Outputs
+from auroral.engine.results.bound import BoundOutputs
+from auroral.engine.results.outputs import Outputs
 from auroral.engine.results.readers import consumer
+from auroral.engine.results.unread import SegmentsRetiredError, Unread
 from auroral.engine.results.views import View
+from auroral.engine.sinks.delivery import DeliveryThread
 from auroral.engine.sinks.positions import SinkPositions, target_of
-from auroral.errors import AuroralError, SinkError, UsageError
+from auroral.errors import AuroralError, SinkError, UsageError, ended
 from auroral.ids import MemberId
 from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.sink import Delivery, Sink
@@ -28,33 +32,148 @@ from auroral.network.queries import declared_member, parameter_types
 from auroral.network.types import Schema
 from auroral.storage import Change, Store
 
+_Failed = Callable[[BaseException], None]
+
 
 class Sinks:
     """The sinks of outputs, as long as the engine runs.
 
     A query may be removed while its sink has not got everything: then the sink gets the rest,
     and is closed; or it goes on with the query that has come in its place.
+
+    Until `start` is called, `deliver` calls the sinks itself. After it, every sink has a thread,
+    and `deliver` wakes those that have something to get. The log of an output is the only buffer:
+    a thread holds one step in memory. Whoever changes what is here holds the lock of the queries.
     """
 
-    def __init__(self, store: Store, queries: QueryRegistry, outputs: Callable[[Sinks], Outputs]):
+    _outputs: Outputs
+
+    def __init__(self, store: Store, queries: QueryRegistry):
         self._store = store
         self._queries = queries
         self._pending = queries.pending
         self.open: dict[str, Sink] = {}
-        """By output. Whoever changes this, or what is below, holds the lock of the queries."""
+        """By output."""
         self.ending: dict[str, Sink] = {}
         """Those of queries that were removed."""
         self._positions = SinkPositions(store, queries.pending)
-        self.known = self._positions.outputs()
+        self.bound = BoundOutputs(self._positions.outputs())
         """Outputs that have a sink, or had one in an earlier run and may have it again."""
-        self._called: set[str] = set()
-        """Those whose sinks are being called."""
+        self._called: dict[str, int] = {}
+        """Those whose sinks are being called, and by which thread."""
         self.failed: dict[str, SinkError] = {}
         """Those whose sinks raised, and are not called again; what they have not got is kept."""
         self._parting: list[SinkError] = []
         """What was raised by sinks that are no longer there: told once."""
-        self.outputs = outputs(self)
+        self._threads: dict[str, DeliveryThread] | None = None
+        """By output; None if sinks are called by whoever delivers."""
+        self._closing: set[DeliveryThread] = set()
+        """Those of sinks that are no longer there, until they have ended."""
+        self._tell: Callable[[], None] = lambda: None
+        self._fail: _Failed = lambda _error: None
+        self._is_well: Callable[[], bool] = lambda: True
+        self._grace_s = 0.0
+        self._last_start_s: float | None = None
+        """When the engine ends: the time after which no delivery begins."""
+        self._over = False
+        """Whether nothing may be recorded any more."""
+
+    @property
+    def outputs(self) -> Outputs:
         """What there is to deliver; there are others when boxes have come or gone."""
+        return self._outputs
+
+    def serve(self, outputs: Outputs) -> None:
+        """Deliver these from now on."""
+        with self._queries.lock:
+            self._outputs = outputs
+
+    # ── threads ──
+
+    def start(
+        self,
+        grace_s: float,
+        *,
+        tell: Callable[[], None],
+        fail: _Failed,
+        is_well: Callable[[], bool],
+    ) -> None:
+        """Give every sink a thread of its own.
+
+        `tell` is called when something was delivered, `fail` if something went wrong that is not a
+        sink's mistake, and nothing is delivered if the engine is not well. A sink that does not
+        return within the grace time is not waited for.
+        """
+        with self._queries.lock:
+            self._grace_s, self._tell = grace_s, tell
+            self._fail, self._is_well = fail, is_well
+            self._threads = {}
+            for output, sink in self.all.items():
+                self._begin_thread(output, sink)
+
+    def _begin_thread(self, output: str, sink: Sink) -> None:
+        """Let a sink that was bound have its thread; the lock of the queries is held."""
+        if self._threads is None:
+            return
+
+        def deliver() -> None:
+            self._deliver(output, sink)
+
+        def close() -> None:
+            self._shut(output, sink)
+
+        self._threads[output] = DeliveryThread(output, deliver, close, self._thread_ended)
+        self._threads[output].start()
+
+    def _thread_ended(self, thread: DeliveryThread, failure: BaseException | None) -> None:
+        with self._queries.lock:
+            self._closing.discard(thread)
+            over = self._over
+        if failure is not None and not over:
+            self._fail(failure)
+        self._tell()
+
+    def _release_thread(self, output: str, *, close: bool) -> bool:
+        """Let the thread of a sink end; False if there is none. The lock is held."""
+        thread = None if self._threads is None else self._threads.pop(output, None)
+        if thread is None:
+            return False
+        self._closing.add(thread)
+        thread.stop(close=close)
+        return True
+
+    def await_closed(self) -> None:
+        """Wait until sinks that are no longer there are closed, for the grace time at most."""
+        with self._queries.lock:
+            closing = [thread for thread in self._closing if thread.output not in self._called]
+        for thread in closing:
+            thread.join(self._grace_s)
+
+    def stop(self) -> None:
+        """End the threads; a sink that does not return within the grace time is abandoned.
+
+        What steps have given is still delivered if the first half of that time is enough for it.
+        """
+        if self._threads is None:
+            return
+        now = time.monotonic()
+        with self._queries.lock:
+            self._last_start_s = now + self._grace_s / 2
+            threads = [*self._threads.values(), *self._closing]
+        for thread in threads:
+            thread.stop()
+        busy = [
+            one for one in threads if not one.join(max(now + self._grace_s - time.monotonic(), 0))
+        ]
+        with self._queries.lock:
+            self._over = True
+            for thread in busy:
+                self.failed[thread.output] = _busy(thread.output, self._grace_s)
+
+    @property
+    def is_called_here(self) -> bool:
+        """Whether it is a sink that asks."""
+        return not self._over and get_ident() in list(self._called.values())
 
     # ── binding ──
 
@@ -64,6 +183,8 @@ class Sinks:
         if not waiting:
             self.outputs.require(output)
         failed = self._sink(output)
+        if self._over:
+            raise ended()
         if failed is not None and output not in self.failed:
             raise UsageError("HAS_SINK", f"the output {output} has a sink already")
         target = target_of(sink)
@@ -76,20 +197,22 @@ class Sinks:
         sink.open(start.position)
         if start.position is None and hasattr(sink, "path"):  # what others wrote there is no more
             self._store.forget_sinks(target)
-        with self._queries.lock:
-            view = self.outputs.found(output)
+        view = self.outputs.found(output)
+        with self.outputs.reading(view.log) if view else nullcontext(), self._queries.lock:
             if view is not None:  # it goes on with that
                 self._pending.ending.discard(output)
                 self.outputs.begin(view, consumer(output))
             self._store.commit(Change(sinks={output: self._positions.begun(output, target, start)}))
             self.failed.pop(output, None)
+            self._release_thread(output, close=False)
             if view is None:
                 self.ending[output] = sink
-                return
-            self.ending.pop(output, None)
-            self.open[output] = sink
-            self.known.add(output)
-            self.outputs.readers.look_again()
+            else:
+                self.ending.pop(output, None)
+                self.open[output] = sink
+                self.bound.add(output)
+                self.outputs.readers.look_again()
+            self._begin_thread(output, sink)
 
     def bind_all(self, sinks: Mapping[str, Sink], network: Network, *, last: bool) -> None:
         """Give outputs their sinks that have none yet; not those of queries that were removed.
@@ -138,19 +261,17 @@ class Sinks:
 
     # ── queries that are removed ──
 
-    def leaving(
-        self, removed: Collection[str], wanted: Modification, *, by_sink: bool
-    ) -> list[SinkDetachment]:
+    def leaving(self, removed: Collection[str], wanted: Modification) -> list[SinkDetachment]:
         """The outputs whose queries are to be removed; the lock of the queries is held.
 
         If it is a sink that asks for the end of its own query, it gets nothing more.
         """
         found = []
-        for output in [o for o in self.known if removed and self._reads(o, removed)]:
+        for output in [o for o in self.bound.known if removed and self._reads(o, removed)]:
             source = self.outputs.source(output)
             ends = not _comes(source, wanted)
             view = self.outputs.found(output)
-            if by_sink and ends and output in self._called:
+            if ends and self._called.get(output) == get_ident():
                 found.append(SinkDetachment(output, ends, gives_up=True))
             elif view is not None and output in self.open:
                 head = self.outputs.head(view, consumer(output))
@@ -168,45 +289,45 @@ class Sinks:
         """Queries were removed: let go of sinks that have everything; the lock is still held."""
         for one in leaving:
             if one.ends:
-                self.known.discard(one.output)
+                self.bound.remove(one.output)
                 sink = self.open.pop(one.output, None)
                 if sink is not None and one.output in self._pending.ending:
                     self.ending[one.output] = sink
-                elif sink is not None:
+                elif sink is not None and not self._release_thread(one.output, close=True):
                     self._shut(one.output, sink)
+            self._wake(one.output)
         if any(one.gives_up for one in leaving):
             self._pending.sweep()
-
-    def close_done(self) -> None:
-        """Close sinks that have got all that was left for them."""
-        for output in list(self.ending):
-            if output not in self._called:
-                for rest in self._pending.of(output):
-                    if not self._is_done(rest) or next(self._left(rest), None) is not None:
-                        break
-                    self._got(rest)
-                else:
-                    self._close(output)
 
     # ── delivering ──
 
     def deliver(self) -> int:
-        """Hand everything new to the sinks; returns the number of tuples.
+        """Hand everything new to the sinks, or wake their threads; returns the number of tuples.
 
         A sink may be a function that changes queries.
         """
-        delivered = 0
-        for output, sink in self.all.items():
-            idle = output not in self._called and output not in self.failed
-            if idle and self._sink(output) is sink:
-                self._called.add(output)
-                try:
-                    delivered += self._deliver(output, sink)
-                except SinkError as error:
-                    self._note_failure(output, sink, error)
-                finally:
-                    self._called.discard(output)
-        return delivered
+        if self._threads is None:
+            return sum(self._deliver(output, sink) for output, sink in self.all.items())
+        for output in self.all:
+            if self._is_waiting(output):
+                self._wake(output)
+        return 0
+
+    def close_done(self) -> None:
+        """Close sinks that have got all that was left for them."""
+        for output, sink in list(self.ending.items()):
+            if self._threads is not None:
+                self._wake(output)
+                continue
+            with self._queries.lock:
+                left = any(self._left(rest).steps for rest in self._pending.of(output))
+            if not left:
+                self._deliver(output, sink)
+
+    def _wake(self, output: str) -> None:
+        thread = None if self._threads is None else self._threads.get(output)
+        if thread is not None:
+            thread.wake()
 
     def require_well(self) -> None:
         """Tell of a sink that failed."""
@@ -216,47 +337,83 @@ class Sinks:
             raise error
 
     def _note_failure(self, output: str, sink: Sink, error: SinkError) -> None:
-        if self._sink(output) is sink:
-            self.failed[output] = error
-        else:
-            self._parting.append(error)
+        with self._queries.lock:
+            if self._over:
+                return
+            if self._sink(output) is sink:
+                self.failed[output] = error
+            else:
+                self._parting.append(error)
 
     def _sink(self, output: str) -> Sink | None:
         sink = self.open.get(output)
         return self.ending.get(output) if sink is None else sink
 
     def _deliver(self, output: str, sink: Sink) -> int:
+        """Hand everything new to one sink; returns the number of tuples."""
         delivered = 0
+        while True:
+            with self._queries.lock:
+                task = self._next_task(output, sink)
+                if task is None:
+                    return delivered
+                self._called[output] = get_ident()
+            try:
+                delivered += self._carry_out(task)
+            except SinkError as error:
+                self._note_failure(output, sink, error)
+            finally:
+                with self._queries.lock:
+                    del self._called[output]
+                    self._wake(output)  # another sink may have come for it meanwhile
+                self._tell()
+
+    def _next_task(self, output: str, sink: Sink) -> _Task | None:
+        """What is to be done for a sink now; the lock of the queries is held."""
+        if self._over or self._must_stop() or not self._is_well():
+            return None
+        if output in self.failed or output in self._called or self._sink(output) is not sink:
+            return None
         for rest in self._pending.of(output):
             done = self._is_done(rest)
-            delivered += self._hand(output, sink, rest)
-            if not done or not self._pending.has(rest):  # or it has removed itself
-                return delivered
-            self._got(rest)
+            unread = self._left(rest)
+            return _Task(output, sink, unread, rest, done) if done or unread.steps else None
         if self.ending.get(output) is sink:
-            self._close(output)
-            return delivered
-        return delivered + self._hand(output, sink)
+            return _Task(output, sink, None)
+        view = self.outputs.found(output)
+        if view is None:
+            return None
+        unread = self.outputs.unread(view, self.outputs.head(view, consumer(output)))
+        return _Task(output, sink, unread) if unread.steps else None
 
-    def _hand(self, output: str, sink: Sink, rest: PendingDelivery | None = None) -> int:
+    def _must_stop(self) -> bool:
+        """Whether the engine ends, and no time is left for another delivery."""
+        return self._last_start_s is not None and time.monotonic() > self._last_start_s
+
+    def _carry_out(self, task: _Task) -> int:
         """Hand over what is left of a query that was removed, or what the one there gives."""
-        with self._queries.lock:
-            if rest is not None:
-                view, batches = rest.view, self._left(rest)
-            else:
-                found = self.outputs.found(output) if self.open.get(output) is sink else None
-                if found is None:
-                    return 0
-                view, batches = found, self.outputs.new(found, consumer(output))
+        output, sink, rest = task.output, task.sink, task.rest
+        if task.unread is None:
+            self._close(output, sink)
+            return 0
+        view = task.unread.view
         delivered = 0
-        for complete_before, table in batches:
+        batches = task.unread.batches(self._store)
+        while True:
+            try:
+                complete_before, table = next(batches)
+            except StopIteration:
+                break
+            except SegmentsRetiredError:
+                return delivered
             at = self._written(output, sink, table, view) if table.num_rows else None
             delivered += table.num_rows
+            handed = _Handed(output, sink, view, rest, complete_before, table.num_rows, at)
             with self._queries.lock:
-                if not self._note(
-                    _Handed(output, sink, view, rest, complete_before, table.num_rows, at)
-                ):
-                    break
+                if self._over or not self._note(handed) or self._must_stop():
+                    return delivered
+        if rest is not None and task.done:
+            self._got(rest)
         return delivered
 
     def _note(self, handed: _Handed) -> bool:
@@ -286,8 +443,9 @@ class Sinks:
         try:
             return sink.write(Delivery(output, rows, moment(table, 0), moment(table, -1)))
         except BaseException as error:
-            with suppress(Exception):  # what it has written of this does not count
-                sink.open(self._positions.now(output))
+            if not self._over:
+                with suppress(Exception):  # what it has written of this does not count
+                    sink.open(self._positions.now(output))
             if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
                 raise  # somebody does not want to wait
             raise _failure(output, error) from error
@@ -296,7 +454,7 @@ class Sinks:
     def delivered(self) -> bool:
         """Whether every sink that works has got everything, and has returned."""
         waiting = any(self._is_waiting(output) for output in self.all)
-        return not waiting and not self._called
+        return not waiting and not self._called and not self._closing
 
     def _is_waiting(self, output: str) -> bool:
         with self._queries.lock:
@@ -310,8 +468,10 @@ class Sinks:
             return bool(self._store.segments(view.log, self.outputs.head(view, consumer(output))))
 
     def close(self) -> None:
-        for output, sink in self.all.items():
-            self._shut(output, sink)
+        """Close the sinks that have no thread which does."""
+        if self._threads is None:
+            for output, sink in self.all.items():
+                self._shut(output, sink)
 
     def _shut(self, output: str, sink: Sink) -> None:
         try:
@@ -334,9 +494,20 @@ class Sinks:
             for output, held in places.items()
         }
 
-    def _left(self, rest: PendingDelivery) -> Batches:
+    def behind_s(self) -> dict[str, float]:
+        """By output how old the oldest tuple is that waits of a query that was removed."""
+        with self._queries.lock:
+            pending = {output: self._pending.of(output) for output in self._pending.outputs}
+            places = {
+                output: (held[0].reader, self._pending.log_of(held[0]), self._pending.head(held[0]))
+                for output, held in pending.items()
+                if held
+            }
+        return {output: self.outputs.age_s(*place) for output, place in places.items()}
+
+    def _left(self, rest: PendingDelivery) -> Unread:
         view = replace(rest.view, log=self._pending.log_of(rest))
-        return self.outputs.batches(view, self._pending.head(rest), rest.until)
+        return self.outputs.unread(view, self._pending.head(rest), rest.until)
 
     def _is_done(self, rest: PendingDelivery) -> bool:
         """Whether all that belongs to it is there."""
@@ -344,17 +515,37 @@ class Sinks:
 
     def _got(self, rest: PendingDelivery) -> None:
         with self._queries.lock:
+            if self._over or not self._pending.has(rest):  # it has removed itself
+                return
             log = self._pending.log_of(rest)
             self._pending.got(rest)
             self.outputs.let_go(log)
 
-    def _close(self, output: str) -> None:
+    def _close(self, output: str, sink: Sink) -> None:
+        """Close a sink that has got everything of a query that was removed."""
         with self._queries.lock:
-            sink = self.ending.pop(output)
+            if self._over or self.ending.get(output) is not sink:
+                return
+            del self.ending[output]
             self._pending.ending.discard(output)
             self.outputs.lag_s.pop(output, None)
             self._store.commit(Change(sinks={output: self._pending.record(output, closed=True)}))
+            self._release_thread(output, close=False)
         self._shut(output, sink)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is to be done for a sink next."""
+
+    output: str
+    sink: Sink
+    unread: Unread | None
+    """What it is to get; None if it has everything and is to be closed."""
+    rest: PendingDelivery | None = None
+    """Of which removed query that is."""
+    done: bool = False
+    """Whether that is all of it."""
 
 
 @dataclass(frozen=True)
@@ -377,6 +568,15 @@ def _failure(output: str, error: BaseException) -> SinkError:
         str(error) if known else f"{type(error).__name__}: {error}",
         where=f"output {output}",
         hint="what it has not taken waits for another bind_sink, or the next start",
+    )
+
+
+def _busy(output: str, grace_s: float) -> SinkError:
+    return SinkError(
+        "SINK_BUSY",
+        f"the sink did not return within {grace_s:g} s and was abandoned",
+        where=f"output {output}",
+        hint="what it has not confirmed waits for the next start",
     )
 
 

@@ -84,7 +84,9 @@ def drop_removed_boxes(store: Store, queries: QueryRegistry) -> None:
     def is_removed(name: str) -> bool:
         return QueryBoxId.query_of(name) in removed
 
-    if removed:
+    if not removed:
+        return
+    with queries.lock:  # a sink's thread records where a delivery lies that is moved here
         queries.pending.keep(is_removed, queries.versions.epoch_start)
         logs, cursors = store.names()
         gone = [log for log in logs if is_removed(log)]

@@ -40,6 +40,7 @@ class Execution:
     steps: Mapping[str, Step]
     """Of superboxes, by name."""
     stepper: Stepper
+    outputs: Outputs
     sinks: Sinks
     generation: int
     """How often boxes had come or gone when it was put together."""
@@ -57,10 +58,6 @@ class Execution:
     @property
     def superboxes(self) -> tuple[Superbox, ...]:
         return self.plan.superboxes
-
-    @property
-    def outputs(self) -> Outputs:
-        return self.sinks.outputs
 
     def require_well(self) -> None:
         """Tell of a superbox that was halted, or a sink that failed."""
@@ -117,19 +114,20 @@ def build_execution(
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in settings.network.outputs.items() if n not in arcs}
 
-    def outputs(sinks: Sinks) -> Outputs:
-        now_us, known = settings.now_us, sinks.known
-        return Outputs(checked, store, sources, now_us, stepper, queries, sinks.open, known)
-
-    sinks = Sinks(store, queries, outputs) if before is None else before.sinks
+    sinks = Sinks(store, queries) if before is None else before.sinks
+    outputs = Outputs(
+        checked, store, sources, settings.now_us, stepper, queries, sinks.bound, context.locks
+    )
     if before is not None:
-        sinks.outputs = outputs(sinks)
-        sinks.outputs.lag_s = before.outputs.lag_s
+        outputs.lag_s = before.outputs.lag_s
         stepper.take_over(before.stepper)
         for name, step in before.steps.items():
             if name not in kept:
                 step.discard()
-    return Execution(context, plan, watermarks, steps, stepper, sinks, queries.versions.generation)
+    sinks.serve(outputs)
+    return Execution(
+        context, plan, watermarks, steps, stepper, outputs, sinks, queries.versions.generation
+    )
 
 
 def next_epoch_start(execution: Execution) -> int | None:
