@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-import auroral.engine.locks
 from tests.hunting import Hunt
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ settings.register_profile(
 settings.load_profile("auroral")
 
 # Every engine of a test raises if a thread takes its locks in the wrong order.
-auroral.engine.locks.CHECK_ORDER = True
+os.environ["AURORAL_CHECK_LOCK_ORDER"] = "1"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,19 +16,20 @@ that wakes the loop) protect one object. No lock above `store` is taken while on
 No sink is called with `reading`, `queries`, `ingest` or `store` held, unless it is closed by
 `modify` of an engine without threads.
 
-The order is checked if `CHECK_ORDER` is set when an engine is made, as the tests do.
+The order is checked if `AURORAL_CHECK_LOCK_ORDER` is set in the environment, as the tests do.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from enum import IntEnum
 from types import TracebackType
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-CHECK_ORDER = False
-"""Whether locks raise `LockOrderError` when they are taken in another order."""
+CHECK_ORDER = "AURORAL_CHECK_LOCK_ORDER"
+"""The variable of the environment; if it is set, locks raise when their order is another."""
 
 
 class LockRank(IntEnum):
@@ -139,7 +140,7 @@ class EngineLocks:
     """The locks of one engine; the order is that of this module's text."""
 
     def __init__(self) -> None:
-        self._held = HeldLocks() if CHECK_ORDER else None
+        self._held = HeldLocks() if os.environ.get(CHECK_ORDER) else None
         self.round = self._make(LockRank.ROUND)
         self.changes = self._make(LockRank.CHANGES)
         self.queries = self._make(LockRank.QUERIES)

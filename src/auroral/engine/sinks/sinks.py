@@ -397,7 +397,7 @@ class Sinks:
             self._close(output, sink)
             return 0
         view = task.unread.view
-        delivered = 0
+        delivered: int = 0
         batches = task.unread.batches(self._store)
         while True:
             try:
