@@ -106,8 +106,8 @@ def test_without_threads_sinks_are_called_by_who_waits() -> None:
 def test_the_engine_ends_although_a_sink_does_not_return(going: str, tmp_path: Path) -> None:
     """What it has not confirmed is for the next start, whatever it does afterwards."""
     net, hanging, well, after = going_ticks(going), Hanging(), Lasting(), Lasting()
-    session: Any = sparkless.NoSession()
-    engine = Engine(net, spark=session, state=tmp_path, sink_grace_s=0.05)
+    session: Any = sparkless.InProcessExecutor()
+    engine = Engine(net, executor=session, state=tmp_path, sink_grace_s=0.05)
     engine.bind_sink("going", hanging)
     engine.bind_sink("all", well)
     engine.start()
@@ -131,8 +131,8 @@ def test_the_engine_ends_although_a_sink_does_not_return(going: str, tmp_path: P
 
 def test_the_statistics_at_the_end_tell_of_a_sink_that_was_abandoned() -> None:
     hanging = Hanging()
-    session: Any = sparkless.NoSession()
-    engine = Engine(going_ticks(), spark=session, sink_grace_s=0).start()
+    session: Any = sparkless.InProcessExecutor()
+    engine = Engine(going_ticks(), executor=session, sink_grace_s=0).start()
     engine.bind_sink("going", hanging)
     engine.enqueue("ticks", batch(0, 10))
     assert hanging.called.wait(_LONG_S)
@@ -151,8 +151,8 @@ def test_a_sink_that_hangs_when_it_is_closed_is_abandoned_too() -> None:
             assert go_on.wait(_LONG_S)
 
     go_on = threading.Event()
-    session: Any = sparkless.NoSession()
-    engine = Engine(all_ticks(), spark=session, sink_grace_s=0.05).start()
+    session: Any = sparkless.InProcessExecutor()
+    engine = Engine(all_ticks(), executor=session, sink_grace_s=0.05).start()
     engine.bind_sink("all", Stuck())
     engine.enqueue("ticks", batch(0, 3))
     engine.drain()
@@ -164,7 +164,7 @@ def test_a_sink_that_hangs_when_it_is_closed_is_abandoned_too() -> None:
 
 def test_an_abandoned_sink_cannot_use_the_engine() -> None:
     refused, ended, go_on = threading.Event(), threading.Event(), threading.Event()
-    session: Any = sparkless.NoSession()
+    session: Any = sparkless.InProcessExecutor()
 
     def deliver(_delivery: Delivery) -> None:
         go_on.set()
@@ -174,7 +174,7 @@ def test_an_abandoned_sink_cannot_use_the_engine() -> None:
                 call()
         refused.set()
 
-    engine = Engine(all_ticks(), spark=session, sink_grace_s=0).start()
+    engine = Engine(all_ticks(), executor=session, sink_grace_s=0).start()
     engine.bind_sink("all", deliver)
     engine.enqueue("ticks", batch(0, 3))
     assert go_on.wait(_LONG_S)
@@ -193,8 +193,8 @@ def test_a_grace_time_is_a_number_of_seconds(grace_s: Any) -> None:
 def test_what_steps_have_given_is_delivered_before_the_end() -> None:
     """The thread of a sink goes on when the engine ends, for some time."""
     hanging = Hanging()
-    session: Any = sparkless.NoSession()
-    engine = Engine(all_ticks(), spark=session, train=2, sink_grace_s=_LONG_S).start()
+    session: Any = sparkless.InProcessExecutor()
+    engine = Engine(all_ticks(), executor=session, train=2, sink_grace_s=_LONG_S).start()
     engine.bind_sink("all", hanging)
     engine.enqueue("ticks", batch(0, 10))
     assert hanging.called.wait(_LONG_S)

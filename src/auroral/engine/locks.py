@@ -2,7 +2,8 @@
 
 A thread that holds a lock may only wait for locks that stand further down:
 
-1. `round` (`Loop`): no step is under way. Held to give an output a sink, and to end the engine.
+1. `round` (`Loop`): no step is started or committed; steps under way go on in their workers. Held
+   to give an output a sink, and to end the engine.
 2. `changes` (`QueryChanges`): one change of the queries at a time. A change tries `round` without
    waiting for it, so a sink that is called in a round can make one.
 3. `reading(log)` (`Outputs`): one thread at a time takes results from a log; a thread holds one.

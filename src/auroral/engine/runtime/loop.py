@@ -79,7 +79,7 @@ class Loop:
         self._given_up: list[BackgroundCompilation] = []
         """Of boxes that were to come, while others are drafted."""
         self._busy = lock or threading.RLock()
-        """Held during a round: whoever holds it sees no step under way."""
+        """Held during a round: whoever holds it sees no step started or committed."""
         self._asking = 0
         """How many wait for the end of a round."""
         self.failure: AuroralError | None = None
@@ -304,7 +304,7 @@ class Loop:
 
     @contextlib.contextmanager
     def between_rounds(self) -> Iterator[None]:
-        """Let no step be under way: the next round waits, however much there is to do."""
+        """Let no step be started or committed: the next round waits."""
         with self._changed:
             self._asking += 1
         try:

@@ -351,7 +351,7 @@ class Sinks:
 
     def _deliver(self, output: str, sink: Sink) -> int:
         """Hand everything new to one sink; returns the number of tuples."""
-        delivered = 0
+        delivered: int = 0
         while True:
             with self._queries.lock:
                 task = self._next_task(output, sink)
