@@ -5,7 +5,7 @@ JAVA := JAVA_HOME="$$(cat .venv/java_home)"
 CODE := $(wildcard src tests scripts benchmarks apps)
 ARGS :=
 
-.PHONY: help setup tools broker demo test hunt cover check bench fmt lock clean
+.PHONY: help setup tools broker demo test hunt cover check docs bench fmt lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ check: tools ## Check format, lint, types and the import law
 	$(BIN)/mypy $(CODE)
 	$(BIN)/pytest tests/system/test_import_law.py
 
+docs: tools ## Build the documents as a site in site/, broken links are errors
+	$(BIN)/mkdocs build --quiet --strict
+
 NAME ?= micro
 bench: setup ## Run a benchmark next to plain Structured Streaming: NAME=micro, oop or cacq
 	@$(JAVA) $(BIN)/auroral bench $(NAME) $(ARGS)
@@ -50,5 +53,5 @@ lock: ## Write the lock files from pyproject.toml (UPGRADE=1 for newest versions
 	sh scripts/lock.sh
 
 clean: ## Remove what make made, .venv too
-	rm -rf .venv .make dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	rm -rf .venv .make dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse site
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
