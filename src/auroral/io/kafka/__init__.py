@@ -1,1 +1,1 @@
-"""Kafka topics as sources; see docs/kafka.md."""
+"""Kafka topics as sources; see docs/how-to/kafka.md."""
