@@ -20,6 +20,7 @@ That was examples/plant.yaml. Run it again on your own file (machine,at,celsius,
 Look at what flows where, and how Spark runs it:
   .venv/bin/auroral check examples/plant.yaml
   .venv/bin/auroral explain examples/plant.yaml
+Go on with docs/tutorial/first-network.md.
 """
 
 

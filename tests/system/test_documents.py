@@ -93,6 +93,13 @@ def test_documents_of_the_site_do_not_link_outside_of_it() -> None:
             assert target.is_relative_to(DOCS), f"{name_of(path)}: {file}"
 
 
+def test_every_page_is_in_the_navigation() -> None:
+    text = (ROOT / "mkdocs.yml").read_text()
+    listed = re.findall(r": ([\w/-]+\.md)$", text[text.index("\nnav:") :], re.MULTILINE)
+    pages = [str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")]
+    assert sorted(listed) == sorted(page for page in pages if not page.startswith("adr/0"))
+
+
 def test_every_decision_is_listed() -> None:
     listed = {file for file, _ in links(DOCS / "adr" / "index.md")}
     assert listed == {path.name for path in (DOCS / "adr").glob("0*.md")}
@@ -103,6 +110,16 @@ def test_source_names_documents_that_exist() -> None:
         for named in re.findall(r"\bdocs/[\w/.-]+\w", path.read_text()):
             found = list(ROOT.glob(f"{named}*"))
             assert found, f"{name_of(path)}: {named}"
+
+
+def test_architecture_names_places_that_exist() -> None:
+    text = (DOCS / "explanation" / "architecture.md").read_text()
+    named = {name for name in re.findall(r"`([a-z_]+/[\w/.]*)`", text) if "X.py" not in name}
+    assert len(named) > 50
+    gone = {
+        n for n in named if not ((ROOT / "src" / "auroral" / n).exists() or (ROOT / n).exists())
+    }
+    assert not gone - {"queries/", "tables/"}  # folders of a state directory
 
 
 def test_every_code_in_the_reference_is_one_of_the_source() -> None:
