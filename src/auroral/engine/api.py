@@ -166,7 +166,6 @@ class Engine:
             raise
         self._warn()
         self._started = True
-        self._loop.start()
         if self._background:
             loop = self._loop
             loop.execution.sinks.start(
@@ -175,6 +174,7 @@ class Engine:
                 fail=loop.fail,
                 is_well=lambda: loop.failure is None,
             )
+        self._loop.start()
         self._read_declared_streams()
         return self
 

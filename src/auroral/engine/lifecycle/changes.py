@@ -11,6 +11,7 @@ from auroral.engine.queries.modification import Modification
 from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.runtime.loop import Loop
 from auroral.engine.runtime.yielding import PROMPT_SWITCHING
+from auroral.engine.sinks.delivery import DeliveryThread
 from auroral.engine.sinks.sinks import Sinks
 from auroral.errors import too_late
 
@@ -39,8 +40,8 @@ class QueryChanges:
                 self._queries.tidy()
             wanted = self._read(add, remove, declared)
             with self._loop.failing():
-                self._make(wanted, remove)
-        self._loop.execution.sinks.await_closed()
+                released = self._make(wanted, remove)
+        self._loop.execution.sinks.await_closed(released)
 
     def _read(self, add: Mapping[str, Any], remove: Sequence[str], declared: bool) -> Modification:
         wanted = self._queries.read(add, remove)
@@ -49,15 +50,16 @@ class QueryChanges:
         self._loop.execution.sinks.require_fit(replaced, self._queries.schema)
         return wanted
 
-    def _make(self, wanted: Modification, remove: Sequence[str]) -> None:
+    def _make(self, wanted: Modification, remove: Sequence[str]) -> list[DeliveryThread]:
         sinks = self._loop.execution.sinks
         self._queries.prepare(wanted)
         with self._queries.lock:  # nobody reads in between
             leaving = sinks.leaving(remove, wanted)
             self._queries.apply(wanted, leaving, self._ingest.at_moment)
-            sinks.leave(leaving)
+            released = sinks.leave(leaving)
             sinks.outputs.forget(remove)  # before others read under the same names
         self._loop.move_on()
+        return released
 
     def await_ready_for(self, output: str) -> None:
         """Wait until the sink of a query that was removed has got everything."""

@@ -30,8 +30,11 @@ class DeliveryThread:
         self._closes = True
         self._thread = threading.Thread(target=self._run, name=f"sink {output}", daemon=True)
 
-    def start(self) -> None:
+    def start(self) -> int:
+        """Begin; returns what identifies the thread."""
         self._thread.start()
+        assert self._thread.ident is not None
+        return self._thread.ident
 
     def wake(self) -> None:
         """There may be something to deliver."""
@@ -45,15 +48,8 @@ class DeliveryThread:
 
     def join(self, timeout_s: float) -> bool:
         """Wait for the end; False if it has not come in time."""
-        if self.is_current:
-            return False
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
-
-    @property
-    def is_current(self) -> bool:
-        """Whether it is this thread that asks."""
-        return self._thread is threading.current_thread()
 
     def _run(self) -> None:
         failure: BaseException | None = None

@@ -33,6 +33,8 @@ from auroral.network.types import Schema
 from auroral.storage import Change, Store
 
 _Failed = Callable[[BaseException], None]
+_CLOSING_S = 1.0
+"""So long the thread of an idle sink may take to close it at the end, whatever the grace time."""
 
 
 class Sinks:
@@ -69,6 +71,8 @@ class Sinks:
         """By output; None if sinks are called by whoever delivers."""
         self._closing: set[DeliveryThread] = set()
         """Those of sinks that are no longer there, until they have ended."""
+        self._idents: set[int] = set()
+        """Of all these threads."""
         self._tell: Callable[[], None] = lambda: None
         self._fail: _Failed = lambda _error: None
         self._is_well: Callable[[], bool] = lambda: True
@@ -122,31 +126,29 @@ class Sinks:
         def close() -> None:
             self._shut(output, sink)
 
-        self._threads[output] = DeliveryThread(output, deliver, close, self._thread_ended)
-        self._threads[output].start()
+        thread = self._threads[output] = DeliveryThread(output, deliver, close, self._thread_ended)
+        self._idents.add(thread.start())
 
     def _thread_ended(self, thread: DeliveryThread, failure: BaseException | None) -> None:
         with self._queries.lock:
+            self._idents.discard(get_ident())
             self._closing.discard(thread)
             over = self._over
         if failure is not None and not over:
             self._fail(failure)
         self._tell()
 
-    def _release_thread(self, output: str, *, close: bool) -> bool:
-        """Let the thread of a sink end; False if there is none. The lock is held."""
+    def _release_thread(self, output: str, *, close: bool) -> DeliveryThread | None:
+        """Let the thread of a sink end, if it has one; the lock of the queries is held."""
         thread = None if self._threads is None else self._threads.pop(output, None)
-        if thread is None:
-            return False
-        self._closing.add(thread)
-        thread.stop(close=close)
-        return True
+        if thread is not None:
+            self._closing.add(thread)
+            thread.stop(close=close)
+        return thread
 
-    def await_closed(self) -> None:
-        """Wait until sinks that are no longer there are closed, for the grace time at most."""
-        with self._queries.lock:
-            closing = [thread for thread in self._closing if thread.output not in self._called]
-        for thread in closing:
+    def await_closed(self, threads: Collection[DeliveryThread]) -> None:
+        """Wait until sinks are closed that `leave` let go of, for the grace time at most."""
+        for thread in threads:
             thread.join(self._grace_s)
 
     def stop(self) -> None:
@@ -160,11 +162,15 @@ class Sinks:
         with self._queries.lock:
             self._last_start_s = now + self._grace_s / 2
             threads = [*self._threads.values(), *self._closing]
-        for thread in threads:
-            thread.stop()
-        busy = [
+            for thread in self._threads.values():
+                thread.stop()
+        late = [
             one for one in threads if not one.join(max(now + self._grace_s - time.monotonic(), 0))
         ]
+        with self._queries.lock:
+            called = set(self._called)
+        # A sink that is not called has only to be closed, which may begin a little later.
+        busy = [one for one in late if one.output in called or not one.join(_CLOSING_S)]
         with self._queries.lock:
             self._over = True
             for thread in busy:
@@ -172,8 +178,8 @@ class Sinks:
 
     @property
     def is_called_here(self) -> bool:
-        """Whether it is a sink that asks."""
-        return not self._over and get_ident() in list(self._called.values())
+        """Whether it is a sink that asks, from a thread of its own."""
+        return not self._over and get_ident() in self._idents
 
     # ── binding ──
 
@@ -285,19 +291,28 @@ class Sinks:
         source = self.outputs.source(output)
         return source in queries or MemberId.parse(source).family in queries
 
-    def leave(self, leaving: Collection[SinkDetachment]) -> None:
-        """Queries were removed: let go of sinks that have everything; the lock is still held."""
+    def leave(self, leaving: Collection[SinkDetachment]) -> list[DeliveryThread]:
+        """Queries were removed: let go of sinks that have everything; the lock is still held.
+
+        Returns the threads that close sinks now; without threads, these are closed already.
+        """
+        released = []
         for one in leaving:
             if one.ends:
                 self.bound.remove(one.output)
                 sink = self.open.pop(one.output, None)
                 if sink is not None and one.output in self._pending.ending:
                     self.ending[one.output] = sink
-                elif sink is not None and not self._release_thread(one.output, close=True):
-                    self._shut(one.output, sink)
+                elif sink is not None:
+                    thread = self._release_thread(one.output, close=True)
+                    if thread is None:
+                        self._shut(one.output, sink)
+                    elif one.output not in self._called:
+                        released.append(thread)
             self._wake(one.output)
         if any(one.gives_up for one in leaving):
             self._pending.sweep()
+        return released
 
     # ── delivering ──
 
@@ -388,7 +403,7 @@ class Sinks:
 
     def _must_stop(self) -> bool:
         """Whether the engine ends, and no time is left for another delivery."""
-        return self._last_start_s is not None and time.monotonic() > self._last_start_s
+        return self._last_start_s is not None and time.monotonic() >= self._last_start_s
 
     def _carry_out(self, task: _Task) -> int:
         """Hand over what is left of a query that was removed, or what the one there gives."""
