@@ -30,6 +30,11 @@ def cast_of(source: Type, to: Type, attempt: bool = False) -> Convert:
     return _each(source, to, attempt)
 
 
+def is_whole(source: Type, to: Type) -> bool:
+    """Whether all values of a column are cast in one step, and none can fail."""
+    return _whole(source, to) is not None
+
+
 def _whole(source: Type, to: Type) -> Callable[[Vector], Vector] | None:
     """The cast with one step for all values, None if there is none."""
     a, b = source.name, to.name

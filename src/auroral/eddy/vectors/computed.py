@@ -10,7 +10,7 @@ import numpy as np
 
 from auroral.eddy.vectors import operators
 from auroral.eddy.vectors.batch import TupleBatch
-from auroral.eddy.vectors.casts import cast_of
+from auroral.eddy.vectors.casts import cast_of, is_whole
 from auroral.eddy.vectors.vector import Vector, absent, from_python, joined
 from auroral.errors import AuroralError
 from auroral.network.types import Type
@@ -48,7 +48,7 @@ def cast(child: Computed, to: Type, attempt: bool = False) -> Computed:
         except AuroralError:
             pass
     convert, run = cast_of(child.type, to, attempt), child.run
-    fallible = child.fallible or child.type.name == "string"
+    fallible = child.fallible or attempt or not is_whole(child.type, to)
     return Computed(to, lambda batch: convert(batch, run(batch)), fallible=fallible)
 
 

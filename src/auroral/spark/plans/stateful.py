@@ -1,10 +1,10 @@
 """A compiled stateful superbox: order-agnostic boxes as expressions, then one kernel.
 
+    numbers of tasks → mapInArrow(task that reads logs, evaluates, runs the kernel) → SQL
+
+or, where only Spark can evaluate an expression before the kernel:
+
     logs → expressions → the kernel's columns → mapInArrow(task over all buckets) → SQL
-
-or, where the kernel takes fields as they are, without the detour:
-
-    numbers of tasks → mapInArrow(task that reads logs) → SQL
 
 No plan has an exchange: it could not be run again, because Spark keeps what a plan has exchanged
 (docs/adr/0009).
@@ -27,6 +27,7 @@ from auroral.network.check import CheckedNetwork
 from auroral.network.types import Field, Schema, Type
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.plans.attempts import computed
+from auroral.spark.plans.column_boxes import columns_before_kernel
 from auroral.spark.plans.frame import Frame, Lane
 from auroral.spark.plans.functions import result_column
 from auroral.spark.plans.lowering import lower
@@ -83,7 +84,12 @@ def layout_of(
     """How the kernel's rows travel."""
     box = superbox.stateful
     assert box is not None
-    inputs = _read_inputs(physical) if reads_logs(physical, superbox) else _carried(physical)
+    boxes = None
+    if reads_logs(physical, superbox):
+        inputs = _read_inputs(physical)
+    else:
+        boxes = columns_before_kernel(checked, superbox, physical)
+        inputs = _carried(physical) if boxes is None else _computed_inputs(physical)
     ports = {}
     for port, columns in physical.ports.items():
         arc = f"{box}.{port}" if port else box
@@ -95,11 +101,11 @@ def layout_of(
         own = [pa.field(name, type.arrow()) for name, type in physical.returns]
         returned = pa.schema([*(pa.field(*hidden) for hidden in _HIDDEN), *own])
     keys = physical.keys or tuple(() for _ in physical.inputs)
-    return Layout(inputs, keys, buckets, ports, returned, physical.whole)
+    return Layout(inputs, keys, buckets, ports, returned, physical.whole, boxes)
 
 
 def reads_logs(physical: Physical, superbox: Superbox) -> bool:
-    """Whether tasks can read the logs: no other box before, no expression to evaluate."""
+    """Whether the logs hold the kernel's columns: no box before it, no expression to evaluate."""
     plain = all(name.startswith("f") for columns in physical.inputs for name in columns.texts)
     return plain and superbox.boxes == (superbox.stateful,)
 
@@ -110,6 +116,11 @@ def _read_inputs(physical: Physical) -> tuple[tuple[tuple[str, str, pa.DataType]
         tuple((n, columns.schema.names[int(n[1:])], type) for n, type in columns.types())
         for columns in physical.inputs
     )
+
+
+def _computed_inputs(physical: Physical) -> tuple[tuple[tuple[str, str, pa.DataType], ...], ...]:
+    """The kernel's columns are computed by the tasks."""
+    return tuple(tuple((n, n, type) for n, type in c.types()) for c in physical.inputs)
 
 
 def _carried(physical: Physical) -> tuple[tuple[tuple[str, str, pa.DataType], ...], ...]:

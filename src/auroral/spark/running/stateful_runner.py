@@ -63,7 +63,8 @@ class StatefulRunner:
         self._layout: Layout = layout_of(
             self.physical, checked, superbox, progressing, self.buckets
         )
-        self.reads = reads_logs(self.physical, superbox)
+        self.reads = reads_logs(self.physical, superbox) or self._layout.boxes is not None
+        """Whether tasks read the logs themselves, so that Spark has nothing to scan."""
         self._job = directory / "job"
         self._shelter = Shelter(session)
         self._reading_plans: dict[int, CompiledPlan[StatefulPlan]] = {}
@@ -82,14 +83,21 @@ class StatefulRunner:
     ) -> tuple[list[dict[str, Any]], pa.Table | None]:
         if not self.reads:
             return self._run(self._compiled(train), train, job)
+        tasks, job = self.reading_job(train, job)
+        return self._run(self._reading(tasks), {}, job)
+
+    def reading_job(self, train: Mapping[str, Sequence[TrainFile]], job: Job) -> tuple[int, Job]:
+        """How many tasks read a train themselves, and the job with the files they read."""
         assert self.superbox.stateful is not None
+        boxes = self._layout.boxes
         arcs = self._checked.network.boxes[self.superbox.stateful].sources()
         files = {
-            port: [str(file.path) for file in train.get(arc, ())] for port, arc in enumerate(arcs)
+            number: [str(file.path) for file in train.get(arc, ())]
+            for number, arc in enumerate(arcs if boxes is None else boxes.reads)
         }
         rows = sum(file.rows for held in train.values() for file in held)
         tasks = self.buckets if rows > PARALLEL_ROWS else 1
-        return self._run(self._reading(tasks), {}, replace(job, files=files))
+        return tasks, replace(job, files=files)
 
     def warm_up(self) -> None:
         """Compile, start the workers, all at once, and let them import what they need."""

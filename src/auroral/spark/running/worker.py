@@ -20,7 +20,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -28,10 +27,21 @@ from auroral.disk import sync_files
 from auroral.kernels.grouping import buckets_of
 from auroral.kernels.kernel import Appended, Context, Emitted, Kernel
 from auroral.kernels.shelter import sheltering
+from auroral.spark.running.column_boxes import (
+    ColumnBoxes,
+    by_moment,
+    in_order_of_arrival,
+    kernel_input,
+)
 from auroral.spark.running.sheltering import is_asked
 from auroral.storage.segment import MAX_FILE_BYTES, bounds_of, encode, read_file, write_file
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.]")
+_HIDDEN = (
+    pa.field("_seq", pa.int64()),
+    pa.field("_ts", pa.int64()),
+    pa.field("_sub", pa.binary()),
+)
 NOTE = "_note"
 PORT = "_port"
 
@@ -60,6 +70,8 @@ class Layout:
     """The columns of the main port if its tuples go on through Spark."""
     whole: bool = False
     """Whether the kernel gets all tuples, whatever the bucket, and writes ports of its own."""
+    boxes: ColumnBoxes | None = None
+    """What is computed of the files that tasks read; None if they hold the kernel's columns."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ class Job:
     tables: Mapping[int, str] = field(default_factory=dict)
     """Inputs that are static tables, and their files."""
     files: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """By input, the files of the train, if tasks read them themselves."""
+    """By input, or by source of the boxes before the kernel, the files that tasks read."""
     columns: Mapping[int, frozenset[str]] | None = None
     """By input, those of the kernel's columns that have to be read; None: all."""
     shared_out: bool = False
@@ -131,7 +143,7 @@ def reading_task(kernel: Kernel, layout: Layout, path: str, tasks: int) -> Task:
         for number in numbers if job is not None else ():
             assert job is not None
             share = job.of_task(number, tasks)
-            inputs = [_read_input(share, layout, port) for port in range(len(layout.inputs))]
+            inputs = _read_inputs(share, layout)
             if layout.whole:
                 buckets = [number] if job.shared_out else range(number, layout.buckets, tasks)
                 yield from _run_whole(kernel, layout, job, inputs, buckets)
@@ -195,7 +207,48 @@ def _carried(rows: pa.Table | None, layout: Layout, port: int) -> pa.Table:
         rows = rows.filter(pa.array(rows[PORT].to_numpy() == port))
     hidden += ["_sub"] if "_sub" in rows.column_names else []
     columns = [rows[name] for name in (*hidden, *(carrier for _, carrier, _ in placed))]
-    return _ordered(pa.Table.from_arrays(columns, names=[*hidden, *(n for n, _, _ in placed)]))
+    return in_order_of_arrival(
+        pa.Table.from_arrays(columns, names=[*hidden, *(n for n, _, _ in placed)])
+    )
+
+
+def _read_inputs(job: Job, layout: Layout) -> list[pa.Table]:
+    """The tuples of all inputs, from the train's files."""
+    if layout.boxes is None:
+        return [_read_input(job, layout, port) for port in range(len(layout.inputs))]
+    arcs = {
+        arc: read_arc(job.files[source], fields)
+        for source, (arc, fields) in enumerate(layout.boxes.reads.items())
+        if job.files.get(source)
+    }
+    made = layout.boxes.run(arcs)
+    return [_computed_input(made, layout, port) for port in range(len(layout.inputs))]
+
+
+def read_arc(files: Sequence[str], fields: pa.Schema) -> pa.Table:
+    """Some fields of an arc from the files of its log, with the columns that are no fields."""
+    parts = []
+    for file in files:
+        with open(file, "rb") as opened:
+            parquet = pq.ParquetFile(opened, page_checksum_verification=True)
+            hidden = [f for f in _HIDDEN if f.name in parquet.schema_arrow.names]
+            schema = pa.schema([*hidden, *fields])
+            part = parquet.read(schema.names).select(schema.names)
+        parts.append(part if part.schema == schema else part.cast(schema))
+    table = pa.concat_tables(parts, promote_options="default")
+    return in_order_of_arrival(table.combine_chunks())
+
+
+def _computed_input(arcs: Mapping[str, pa.Table], layout: Layout, port: int) -> pa.Table:
+    """What the boxes before the kernel have made for one of its inputs."""
+    placed = layout.inputs[port]
+    fields = [pa.field(name, type) for name, _, type in placed]
+    table = arcs.get(kernel_input(port))
+    if table is None:
+        return pa.schema([*_HIDDEN[:2], *fields]).empty_table()
+    schema = pa.schema([*(f for f in _HIDDEN if f.name in table.column_names), *fields])
+    table = table.select(schema.names).combine_chunks()
+    return table if table.schema == schema else table.cast(schema)
 
 
 def _read_input(job: Job, layout: Layout, port: int) -> pa.Table:
@@ -220,7 +273,7 @@ def _read_input(job: Job, layout: Layout, port: int) -> pa.Table:
     if not parts:
         return pa.schema([*moments, *fields]).empty_table()
     table = pa.concat_tables(parts, promote_options="default").combine_chunks()
-    return table if bare else _ordered(table)
+    return table if bare else in_order_of_arrival(table)
 
 
 class _Bucket:
@@ -283,7 +336,7 @@ class _Bucket:
                 table = pa.Table.from_arrays(columns, names=port.schema.names).cast(port.schema)
             written[name] = []
             # By moment is enough: whoever reads a log sorts what one moment made.
-            for piece in _pieces(_by_moment(table)):
+            for piece in _pieces(by_moment(table)):
                 file = self._write(piece, name or "main")
                 moments = piece["_seq"].to_numpy()
                 file["moments"] = [int(moments[0]), int(moments[-1])]
@@ -314,23 +367,6 @@ class _Bucket:
             table = main.select(wanted.names).cast(wanted)
             table = table.add_column(0, notes, pa.nulls(table.num_rows, pa.string()))
             yield from table.combine_chunks().to_batches(max_chunksize=50_000)
-
-
-def _ordered(table: pa.Table) -> pa.Table:
-    """In order of arrival; mostly it is so already."""
-    if "_sub" not in table.column_names or table["_sub"].null_count == table.num_rows:
-        return _by_moment(table)
-    moments = table["_seq"].to_numpy()
-    if np.all(moments[1:] > moments[:-1]):
-        return table
-    return table.sort_by([("_seq", "ascending"), ("_sub", "ascending")])
-
-
-def _by_moment(table: pa.Table) -> pa.Table:
-    moments = table["_seq"].to_numpy()
-    if np.all(moments[1:] >= moments[:-1]):
-        return table
-    return table.take(pa.array(np.argsort(moments, kind="stable")))
 
 
 def _pieces(table: pa.Table) -> Iterator[pa.Table]:
