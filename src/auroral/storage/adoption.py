@@ -1,15 +1,21 @@
-"""Parquet files that Spark wrote, taken over as segments."""
+"""Parquet files that Spark or its tasks wrote, taken over as segments."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from auroral.disk import disk_errors, rename
-from auroral.storage.segment import Segment, bounds_of, checksum
+from auroral.storage.segment import Segment, bounds_of, checksum, encode, write_file
 from auroral.storage.store import Store
+
+
+def write_part(path: Path, table: pa.Table) -> None:
+    """Write a file that can be adopted."""
+    write_file(path, encode(table), sync=False)
 
 
 def adopt(store: Store, log: str, path: Path, complete_before: int) -> list[Segment]:

@@ -14,15 +14,20 @@ from pyspark.sql import DataFrame, SparkSession
 from auroral.errors import RunError
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
+from auroral.spark.plans.column_boxes import columns_of_superbox
 from auroral.spark.plans.counting import Rows, metric_name
 from auroral.spark.plans.plan import SuperboxPlan, compile_plan, log_schemas
 from auroral.spark.plans.plans import CompiledPlan, Plans
 from auroral.spark.plans.slots import MOST_SLOTS, fit_slots
+from auroral.spark.running.column_runner import ColumnRunner
 from auroral.spark.running.sheltering import Shelter
 from auroral.spark.running.train_file import TrainFile
 from auroral.spark.session.causes import translate_spark_errors
 from auroral.spark.session.session import is_local
 from auroral.storage.segment import MAX_FILE_BYTES
+
+LARGE_ROWS = 50_000
+"""Tasks read and write larger trains themselves; smaller ones come through the driver."""
 
 
 @dataclass
@@ -51,6 +56,8 @@ class Runner:
         self._directory = directory
         self._reuse = is_local(session) if reuse_plans is None else reuse_plans
         self._plans: dict[Superbox, Plans[SuperboxPlan]] = {}
+        self._columns: dict[Superbox, ColumnRunner | None] = {}
+        """Superboxes whose large trains tasks read and write themselves; None: Spark must."""
         self._numbered = 0
         self._shelter = Shelter(session)
 
@@ -63,6 +70,10 @@ class Runner:
             return StepResult()
 
         def job() -> StepResult:
+            columns = self._columns_of(superbox) if _is_large(train) else None
+            if columns is not None:
+                made = columns.run(train)
+                return StepResult(written=dict(made.written), counts=dict(made.counts))
             result = StepResult()
             compiled = self._compiled(superbox, train)
             rows = {source: sum(file.rows for file in files) for source, files in train.items()}
@@ -94,6 +105,7 @@ class Runner:
             else:
                 plans.close()
         before._plans = {}
+        self._columns = {box: held for box, held in before._columns.items() if box in kept}
 
     def wait(self) -> None:
         """Until nothing is compiled aside."""
@@ -137,6 +149,18 @@ class Runner:
             compile = partial(self.compile, superbox)
             self._plans[superbox] = Plans(self.session, directory, schemas, compile)
         return self._plans[superbox]
+
+    def _columns_of(self, superbox: Superbox) -> ColumnRunner | None:
+        if superbox not in self._columns:
+            boxes = columns_of_superbox(self.checked, superbox)
+            self._numbered += 1
+            directory = self._directory / f"columns-{self._numbered}"
+            self._columns[superbox] = None
+            if boxes is not None:
+                self._columns[superbox] = ColumnRunner(
+                    self.session, self.checked, superbox, boxes, directory, reuse=self._reuse
+                )
+        return self._columns[superbox]
 
     def _collect(self, plan: SuperboxPlan, rows: Mapping[str, int], result: StepResult) -> None:
         table = plan.data.toArrow()
@@ -200,3 +224,7 @@ class Runner:
                 where=superbox.name,
                 hint="a segment was changed from outside",
             )
+
+
+def _is_large(train: Mapping[str, Sequence[TrainFile]]) -> bool:
+    return sum(file.rows for files in train.values() for file in files) > LARGE_ROWS

@@ -154,13 +154,13 @@ def reading_task(kernel: Kernel, layout: Layout, path: str, tasks: int) -> Task:
 
 
 def _job(path: str) -> Job | None:
-    _freeze()
+    freeze_imports()
     job: Job | None = pickle.loads(Path(path).read_bytes())
     return job
 
 
 @cache
-def _freeze() -> None:
+def freeze_imports() -> None:
     """Spark collects garbage after every task; what was imported need not be looked at."""
     gc.freeze()
 
@@ -321,7 +321,7 @@ class _Bucket:
             table = made.table if isinstance(made, Appended) else made
             written[name] = {
                 "appended": isinstance(made, Appended),
-                "files": [self._write(piece, name) for piece in _pieces(table)],
+                "files": [self._write(piece, name) for piece in pieces(table)],
             }
         return written
 
@@ -336,7 +336,7 @@ class _Bucket:
                 table = pa.Table.from_arrays(columns, names=port.schema.names).cast(port.schema)
             written[name] = []
             # By moment is enough: whoever reads a log sorts what one moment made.
-            for piece in _pieces(by_moment(table)):
+            for piece in pieces(by_moment(table)):
                 file = self._write(piece, name or "main")
                 moments = piece["_seq"].to_numpy()
                 file["moments"] = [int(moments[0]), int(moments[-1])]
@@ -369,8 +369,8 @@ class _Bucket:
             yield from table.combine_chunks().to_batches(max_chunksize=50_000)
 
 
-def _pieces(table: pa.Table) -> Iterator[pa.Table]:
-    """The table in parts that fit into files; an empty table has none."""
+def pieces(table: pa.Table) -> Iterator[pa.Table]:
+    """The table in parts that fit into segment files; an empty table has none."""
     parts = max(1, -(-2 * table.nbytes // MAX_FILE_BYTES))
     size = max(-(-table.num_rows // parts), 1)
     for start in range(0, table.num_rows, size):
