@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+import auroral.spark.running.runner
 import auroral.storage.store
 
 from .networks import network, script, way
@@ -29,4 +30,5 @@ def test_any_way_gives_what_the_reference_gives(
     batches = script(rng, net)
     chosen = way(rng, crashing=crashing)
     monkeypatch.setattr(auroral.storage.store, "SPLIT_ROWS", chosen.split_rows)
+    monkeypatch.setattr(auroral.spark.running.runner, "LARGE_ROWS", chosen.parallel_rows)
     Run(make_engine, net, batches, chosen).go(tmp_path)

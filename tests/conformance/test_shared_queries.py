@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from pathlib import Path
 from random import Random
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import auroral.engine.api
 import auroral.spark.running.stateful_runner
 from auroral import Family, Ordered, Query
 from auroral.engine.runtime.stepper import Stepper
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 def set_out(monkeypatch: pytest.MonkeyPatch, rng: Random) -> None:
     """Let tasks share the work in some way."""
-    cores, rows = rng.choice([1, 2, 3]), rng.choice([0, 3, 50_000])
-    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    buckets, rows = rng.choice([1, 2, 3]), rng.choice([0, 3, 50_000])
+    monkeypatch.setattr(auroral.engine.api, "default_buckets", lambda _cores: buckets)
     monkeypatch.setattr(auroral.spark.running.stateful_runner, "PARALLEL_ROWS", rows)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import auroral as au
+import auroral.engine.api
 from auroral.io.sinks.sink import Delivery
 from tests.conformance import sparkless
 
@@ -151,7 +151,7 @@ def test_a_join_keeps_its_tuples_when_others_read_through_boxes(
 ) -> None:
     """Then tasks do not read the log themselves any more; state stays in the buckets it has."""
     sparkless.no_spark(monkeypatch)
-    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(auroral.engine.api, "default_buckets", lambda _cores: 3)
     net = ticks()
     net.box("filter", "low", input="ticks", where="n < 1000")
     net.query("near", "SELECT t.n FROM ticks [ROWS 9] AS t, news [ROWS 9] AS w WHERE t.sym = w.sym")

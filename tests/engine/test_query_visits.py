@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import auroral as au
+import auroral.engine.api
 import auroral.spark.running.stateful_runner
 from tests.conformance import sparkless
 
@@ -85,7 +85,7 @@ def fed(net: au.Network) -> Iterator[au.Engine]:
 @pytest.fixture(params=[0, 50_000], ids=["a task each", "one task"])
 def buckets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     sparkless.no_spark(monkeypatch)
-    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(auroral.engine.api, "default_buckets", lambda _cores: 3)
     monkeypatch.setattr(auroral.spark.running.stateful_runner, "PARALLEL_ROWS", request.param)
 
 

@@ -49,8 +49,9 @@ from auroral.network.network import Network
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.running.executor import SparkExecutor, StepExecutor
 from auroral.spark.session.causes import FROM_SPARK, reason
-from auroral.spark.session.session import start_session, step_session
+from auroral.spark.session.session import cores_of, start_session, step_session
 from auroral.storage import DURABILITIES, Store
+from auroral.storage.identity import default_buckets
 
 _LOG = logging.getLogger("auroral")
 _MOST_QUERIES_WARNED_OF = 1_000
@@ -64,6 +65,7 @@ class Engine:
 
     With `state` everything survives a crash of the process, and a power failure unless
     `durability` is `process`; the same call goes on. `train` is the most tuples of one step.
+    `buckets` is into how many parts the state of keyed boxes is split, when it is made.
     `clock` is `wall`, or `arrival`: time is what the column `_at` says. `spark` is a session to
     use instead of an own one. `tables` gives the rows of static tables that have no store.
     `jars` are files with connectors of Spark's, besides those that the network names. `workers`
@@ -81,6 +83,7 @@ class Engine:
         state: str | Path | None = None,
         durability: str | None = None,
         train: int | None = None,
+        buckets: int | None = None,
         clock: str = "wall",
         spark: SparkSession | None = None,
         dead_letters: str | Path | None = None,
@@ -109,11 +112,14 @@ class Engine:
         if not (isinstance(sink_grace_s, int | float) and sink_grace_s >= 0):
             problem = f"sink_grace_s is a number of seconds, found {sink_grace_s!r}"
             raise UsageError("BAD_OPTION", problem)
+        if buckets is not None and not (isinstance(buckets, Integral) and 1 <= buckets <= 4096):
+            raise UsageError("BAD_OPTION", f"buckets are 1 to 4096, found {buckets!r}")
         self.network = network.importing()
         self._master = master
         self._state = state
         self._durability = durability or network.engine.durability
         self._train = train or network.engine.train or DEFAULT_TRAIN
+        self._buckets = buckets or network.engine.buckets
         self._clock = clock
         self._given_spark = spark
         self._dead_path = Path(dead_letters) if dead_letters else None
@@ -146,6 +152,8 @@ class Engine:
         self._store = Store(
             self._state,
             cores=min(os.cpu_count() or 2, 8),
+            buckets=self._buckets,
+            default_buckets=default_buckets(self._cores()),
             durability=self._durability,
             fault=self._fault,
             lock=self._locks.store,
@@ -183,6 +191,11 @@ class Engine:
             self._master, jars=[*declared_jars(self.network), *self._jars]
         )
         return SparkExecutor(step_session(self.spark), reuse_plans=self._reuse_plans)
+
+    def _cores(self) -> int:
+        """How many tasks run at once; asked before Spark starts."""
+        given = self._given_spark
+        return cores_of(self._master if given is None else str(given.sparkContext.master))
 
     def check(self) -> None:
         """Refuse what can be seen to fail without Spark; `start` begins with it."""

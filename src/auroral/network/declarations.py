@@ -285,6 +285,8 @@ class EngineOptions(Declaration):
     """A step that takes longer is ended, and its query or box does nothing more."""
     durability: Literal["power", "process"] = "power"
     """What a state directory survives: a power failure, or only the end of the process."""
+    buckets: Annotated[StrictInt, Field(gt=0, le=4096)] | None = None
+    """Into how many parts keyed state is split; None: twice the cores, when it is made."""
 
     @model_validator(mode="after")
     def _check_step_timeout(self) -> Self:

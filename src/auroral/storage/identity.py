@@ -14,14 +14,19 @@ ORDERED = frozenset(("schema", "routes", "compute", "report", "returns"))
 """The parameters whose keys are in an order that counts: of fields, and of what is tried first."""
 
 
-def require_format(manifest: Manifest, directory: Path, *, buckets: int) -> None:
-    """Refuse what another version wrote; a new directory gets its format and its buckets."""
+def require_format(
+    manifest: Manifest, directory: Path, *, buckets: int | None, default: int
+) -> None:
+    """Refuse what another version wrote, or another number of buckets if one is wanted.
+
+    A new directory gets its format, and the buckets that are wanted or the default.
+    """
     found = manifest.meta("format")
     if found is None:
         with manifest.transaction():
             manifest.set_meta("format", str(FORMAT))
             manifest.set_meta("next_moment", "0")
-            manifest.set_meta("buckets", str(buckets))
+            manifest.set_meta("buckets", str(buckets or default))
     elif int(found) != FORMAT:
         older = int(found) < FORMAT
         raise StateError(
@@ -30,6 +35,22 @@ def require_format(manifest: Manifest, directory: Path, *, buckets: int) -> None
             where=str(directory),
             hint="use the version that wrote it, or another directory",
         )
+    elif buckets is not None and manifest.meta("buckets") != str(buckets):
+        raise StateError(
+            "OTHER_BUCKETS",
+            f"the state directory has {manifest.meta('buckets')} buckets, not {buckets}",
+            where=str(directory),
+            hint=f"change it with `auroral rescale {directory} {buckets}`, or leave buckets out",
+        )
+
+
+def default_buckets(cores: int) -> int:
+    """Twice the cores, rounded up to a power of two.
+
+    >>> [default_buckets(cores) for cores in (1, 2, 3, 12)]
+    [2, 4, 8, 32]
+    """
+    return 1 << (2 * cores - 1).bit_length()
 
 
 def bind_network(manifest: Manifest, document: Mapping[str, Any], directory: Path) -> None:

@@ -58,8 +58,10 @@ _CACHE_BYTES = 256 << 20
 class Store:
     """A state directory, or a temporary one that is removed at the end.
 
-    `fault` is called with the name of each point at which a crash is survivable; tests raise
-    there.
+    `cores` is how many files are written at once. `buckets` is into how many parts keyed state is
+    split; another number than the directory has is refused, and None takes what it has, or the
+    default if it is new. `fault` is called with the name of each point at which a crash is
+    survivable; tests raise there.
     """
 
     def __init__(
@@ -67,6 +69,8 @@ class Store:
         directory: Path | str | None = None,
         *,
         cores: int = 2,
+        buckets: int | None = None,
+        default_buckets: int = 2,
         durability: str = "power",
         fault: Callable[[str], None] = lambda _point: None,
         lock: AbstractContextManager[Any] | None = None,
@@ -78,6 +82,8 @@ class Store:
         self.fault = fault
         self._cores = cores
         self.lock: AbstractContextManager[Any] = lock or threading.RLock()
+        self._wanted_buckets = buckets
+        self._default_buckets = default_buckets
         self._unsynced = Unsynced()
         self.progressing: Mapping[str, Sequence[str]] = {}
         """By log, the attributes whose least and greatest values segments remember."""
@@ -107,7 +113,12 @@ class Store:
         try:
             if used and manifest.meta("format") is None:
                 raise manifest.damaged("it does not say which format it has")
-            require_format(manifest, self.directory, buckets=self._cores)
+            require_format(
+                manifest,
+                self.directory,
+                buckets=self._wanted_buckets,
+                default=self._default_buckets,
+            )
             mark_state(self.directory, sync=self.power)
             self._load()
         except (ValueError, TypeError, AttributeError) as error:
@@ -127,7 +138,7 @@ class Store:
         self.counters = self.manifest.counters()
         self.next_moment = int(self.manifest.meta("next_moment") or 0)
         self.buckets = int(self.manifest.meta("buckets") or 1)
-        """Into how many parts state is split by its keys; as it was when the directory was made."""
+        """Into how many parts state is split by its keys."""
         known = {s.file for log in self._logs.values() for s in log if s.file}
         if self.power:
             self._settle(known)

@@ -103,6 +103,13 @@ class Physical:
     whole: bool = False
     """Whether the kernel gets all tuples and finds out for itself which are a bucket's."""
 
+    def state_keys(self) -> dict[str, tuple[str, ...]] | None:
+        """By state table, the columns that decide on the bucket of a row; None: there is one."""
+        if self.keys is None or self.whole:
+            return None
+        sides = {"left": 0, "right": 1} if len(self.keys) == 2 else {}
+        return {table: self.keys[sides.get(table, 0)] for table in self.kernel.tables()}
+
     def returned(self) -> Schema:
         """What `where` and `compute` see: the main port's columns, and those of `structs`."""
         types = dict(self.returns)

@@ -29,7 +29,7 @@ from auroral.spark.running.sheltering import Shelter
 from auroral.spark.running.train_file import TrainFile
 from auroral.spark.running.worker import Job, Layout, write_job
 from auroral.spark.session.causes import translate_spark_errors
-from auroral.spark.session.session import is_local
+from auroral.spark.session.session import cores_of, is_local
 
 PARALLEL_ROWS = 50_000
 """Larger trains are spread over the cores; for smaller ones another task costs too much."""
@@ -60,6 +60,8 @@ class StatefulRunner:
         box = checked.network.boxes[superbox.stateful]
         self.physical: Physical = physical_of(superbox.stateful, box, given)
         self.buckets = buckets if self.physical.keys is not None else 1
+        # Each task reads the whole train, so that more of them than cores only cost time.
+        self._tasks = min(self.buckets, cores_of(str(session.sparkContext.master)))
         self._layout: Layout = layout_of(
             self.physical, checked, superbox, progressing, self.buckets
         )
@@ -96,15 +98,14 @@ class StatefulRunner:
             for number, arc in enumerate(arcs if boxes is None else boxes.reads)
         }
         rows = sum(file.rows for held in train.values() for file in held)
-        tasks = self.buckets if rows > PARALLEL_ROWS else 1
-        return tasks, replace(job, files=files)
+        return self._tasks if rows > PARALLEL_ROWS else 1, replace(job, files=files)
 
     def warm_up(self) -> None:
         """Compile, start the workers, all at once, and let them import what they need."""
         if self._reuse:
             with translate_spark_errors(self.superbox.name):
                 if self.reads:
-                    self._run(self._reading(self.buckets), {}, None)
+                    self._run(self._reading(self._tasks), {}, None)
                 self._run(self._smallest(), {}, None)
 
     def has_room(self, files: Mapping[str, int]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -197,6 +198,18 @@ def active(session: SparkSession) -> Iterator[None]:
             sessions.setActiveSession(before.get())
         else:
             sessions.clearActiveSession()
+
+
+def cores_of(master: str) -> int:
+    """How many tasks a master runs at once; of a cluster's, which only it knows, a guess.
+
+    >>> cores_of("local"), cores_of("local[3]"), cores_of("local[4,2]")
+    (1, 3, 4)
+    """
+    if master == "local":
+        return 1
+    found = re.match(r"local\[(\d+)", master)
+    return max(int(found[1]), 1) if found else os.cpu_count() or 2
 
 
 def is_local(session: SparkSession) -> bool:
