@@ -14,6 +14,7 @@ from auroral.engine.runtime.stateful_step import StatefulStep
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import static_tables
 from auroral.engine.topology.plan import ExecutionPlan
+from auroral.engine.topology.rescale import record_state_keys
 
 Step = PlainStep | StatefulStep | EddyStep
 
@@ -25,6 +26,8 @@ def superbox_steps(
     kept: Mapping[str, Step],
 ) -> dict[str, Step]:
     """The steps of all superboxes, by name, in flow order; some are kept of the plan before."""
+    keys = {name: runner.physical.state_keys() for name, runner in plan.stateful.items()}
+    record_state_keys(context.store, keys)
     found: dict[str, Step] = {}
     for superbox in plan.superboxes:
         step = kept.get(superbox.name)
