@@ -124,7 +124,7 @@ class InProcessKernelRunner:
         self.physical: Physical = physical_of(superbox.stateful, box, given)
         self.buckets = buckets if self.physical.keys is not None else 1
         self._layout = layout_of(self.physical, checked, superbox, progressing, self.buckets)
-        self.reads = reads_logs(self.physical, superbox)
+        self.reads = reads_logs(self.physical, superbox) or self._layout.boxes is not None
         directory.mkdir(parents=True, exist_ok=True)
         self._job = directory / "job"
 
@@ -159,10 +159,7 @@ class InProcessKernelRunner:
 
     def _read(self, train: Files, job: Job) -> list[pa.RecordBatch]:
         """What tasks give that read the files of the train themselves."""
-        files = {
-            port: [str(file.path) for file in train.get(arc, ())]
-            for port, arc in enumerate(self._arcs)
-        }
+        files = stateful_runner.files_to_read(self._layout, self._arcs, train)
         rows = sum(file.rows for held in train.values() for file in held)
         tasks = self.buckets if rows > stateful_runner.PARALLEL_ROWS else 1
         write_job(self._job, replace(job, files=files))

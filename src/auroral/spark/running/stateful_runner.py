@@ -35,6 +35,17 @@ PARALLEL_ROWS = 50_000
 """Larger trains are spread over the cores; for smaller ones another task costs too much."""
 
 
+def files_to_read(
+    layout: Layout, arcs: Sequence[str], train: Mapping[str, Sequence[TrainFile]]
+) -> dict[int, list[str]]:
+    """The files that tasks read themselves: by input of the kernel, or of the boxes before it."""
+    sources = arcs if layout.boxes is None else layout.boxes.reads
+    return {
+        number: [str(file.path) for file in train.get(arc, ())]
+        for number, arc in enumerate(sources)
+    }
+
+
 class StatefulRunner:
     """One stateful superbox on Spark."""
 
@@ -85,20 +96,12 @@ class StatefulRunner:
     ) -> tuple[list[dict[str, Any]], pa.Table | None]:
         if not self.reads:
             return self._run(self._compiled(train), train, job)
-        tasks, job = self.reading_job(train, job)
-        return self._run(self._reading(tasks), {}, job)
-
-    def reading_job(self, train: Mapping[str, Sequence[TrainFile]], job: Job) -> tuple[int, Job]:
-        """How many tasks read a train themselves, and the job with the files they read."""
         assert self.superbox.stateful is not None
-        boxes = self._layout.boxes
         arcs = self._checked.network.boxes[self.superbox.stateful].sources()
-        files = {
-            number: [str(file.path) for file in train.get(arc, ())]
-            for number, arc in enumerate(arcs if boxes is None else boxes.reads)
-        }
         rows = sum(file.rows for held in train.values() for file in held)
-        return self._tasks if rows > PARALLEL_ROWS else 1, replace(job, files=files)
+        tasks = self._tasks if rows > PARALLEL_ROWS else 1
+        files = files_to_read(self._layout, arcs, train)
+        return self._run(self._reading(tasks), {}, replace(job, files=files))
 
     def warm_up(self) -> None:
         """Compile, start the workers, all at once, and let them import what they need."""
