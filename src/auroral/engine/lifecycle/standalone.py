@@ -62,7 +62,7 @@ class ActiveStandalone:
 
     def owner(self, box: str) -> str:
         """The query that a box, or an arc of it, is of; empty if it is the network's."""
-        name = QueryBoxId.query_of(box) or ""
+        name = QueryBoxId.query_of(box) or box
         return name if name in self.queries else ""
 
     def source(self, arc: str) -> str:
