@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import current_thread, get_ident, main_thread
 from typing import Any
 
@@ -21,7 +21,7 @@ from auroral.engine.results.outputs import Outputs
 from auroral.engine.results.readers import consumer
 from auroral.engine.results.unread import SegmentsRetiredError, Unread
 from auroral.engine.results.views import View
-from auroral.engine.sinks.delivery import DeliveryThread
+from auroral.engine.sinks.delivery import DeliveryThread, DeliveryThreads
 from auroral.engine.sinks.positions import SinkPositions, target_of
 from auroral.errors import AuroralError, SinkError, UsageError, ended
 from auroral.ids import MemberId
@@ -31,10 +31,6 @@ from auroral.network.network import Network
 from auroral.network.queries import declared_member, parameter_types
 from auroral.network.types import Schema
 from auroral.storage import Change, Store
-
-_Failed = Callable[[BaseException], None]
-_CLOSING_S = 1.0
-"""So long the thread of an idle sink may take to close it at the end, whatever the grace time."""
 
 
 class Sinks:
@@ -67,20 +63,9 @@ class Sinks:
         """Those whose sinks raised, and are not called again; what they have not got is kept."""
         self._parting: list[SinkError] = []
         """What was raised by sinks that are no longer there: told once."""
-        self._threads: dict[str, DeliveryThread] | None = None
-        """By output; None if sinks are called by whoever delivers."""
-        self._closing: set[DeliveryThread] = set()
-        """Those of sinks that are no longer there, until they have ended."""
-        self._idents: set[int] = set()
-        """Of all these threads."""
-        self._tell: Callable[[], None] = lambda: None
-        self._fail: _Failed = lambda _error: None
+        self._threads: DeliveryThreads | None = None
+        """None if sinks are called by whoever delivers."""
         self._is_well: Callable[[], bool] = lambda: True
-        self._grace_s = 0.0
-        self._last_start_s: float | None = None
-        """When the engine ends: the time after which no delivery begins."""
-        self._over = False
-        """Whether nothing may be recorded any more."""
 
     @property
     def outputs(self) -> Outputs:
@@ -99,7 +84,7 @@ class Sinks:
         grace_s: float,
         *,
         tell: Callable[[], None],
-        fail: _Failed,
+        fail: Callable[[BaseException], None],
         is_well: Callable[[], bool],
     ) -> None:
         """Give every sink a thread of its own.
@@ -109,77 +94,45 @@ class Sinks:
         return within the grace time is not waited for.
         """
         with self._queries.lock:
-            self._grace_s, self._tell = grace_s, tell
-            self._fail, self._is_well = fail, is_well
-            self._threads = {}
+            self._is_well = is_well
+            self._threads = DeliveryThreads(self._queries.lock, grace_s, tell, fail)
             for output, sink in self.all.items():
                 self._begin_thread(output, sink)
 
     def _begin_thread(self, output: str, sink: Sink) -> None:
         """Let a sink that was bound have its thread; the lock of the queries is held."""
-        if self._threads is None:
-            return
-
-        def deliver() -> None:
-            self._deliver(output, sink)
-
-        def close() -> None:
-            self._shut(output, sink)
-
-        thread = self._threads[output] = DeliveryThread(output, deliver, close, self._thread_ended)
-        self._idents.add(thread.start())
-
-    def _thread_ended(self, thread: DeliveryThread, failure: BaseException | None) -> None:
-        with self._queries.lock:
-            self._idents.discard(get_ident())
-            self._closing.discard(thread)
-            over = self._over
-        if failure is not None and not over:
-            self._fail(failure)
-        self._tell()
+        if self._threads is not None:
+            deliver, close = partial(self._deliver, output, sink), partial(self._shut, output, sink)
+            self._threads.begin(output, deliver, close)
 
     def _release_thread(self, output: str, *, close: bool) -> DeliveryThread | None:
         """Let the thread of a sink end, if it has one; the lock of the queries is held."""
-        thread = None if self._threads is None else self._threads.pop(output, None)
-        if thread is not None:
-            self._closing.add(thread)
-            thread.stop(close=close)
-        return thread
+        return None if self._threads is None else self._threads.release(output, close=close)
+
+    def _wake(self, output: str) -> None:
+        if self._threads is not None:
+            self._threads.wake(output)
 
     def await_closed(self, threads: Collection[DeliveryThread]) -> None:
         """Wait until sinks are closed that `leave` let go of, for the grace time at most."""
-        for thread in threads:
-            thread.join(self._grace_s)
+        if self._threads is not None:
+            self._threads.await_ended(threads)
 
     def stop(self) -> None:
-        """End the threads; a sink that does not return within the grace time is abandoned.
-
-        What steps have given is still delivered if the first half of that time is enough for it.
-        """
-        if self._threads is None:
-            return
-        now = time.monotonic()
-        with self._queries.lock:
-            self._last_start_s = now + self._grace_s / 2
-            threads = [*self._threads.values(), *self._closing]
-            for thread in self._threads.values():
-                thread.stop()
-        late = [
-            one for one in threads if not one.join(max(now + self._grace_s - time.monotonic(), 0))
-        ]
-        with self._queries.lock:
-            called = set(self._called)
-        # A sink that is not called has only to be closed, which may begin a little later.
-        busy = [one for one in late if one.output in called or not one.join(_CLOSING_S)]
-        with self._queries.lock:
-            self._over = True
-            for thread in busy:
-                self.failed[thread.output] = _busy(thread.output, self._grace_s)
+        """End the threads; a sink that does not return within the grace time is abandoned."""
+        if self._threads is not None:
+            for output in self._threads.stop(self._called):
+                self.failed[output] = _busy(output, self._threads.grace_s)
 
     @property
     def is_called_here(self) -> bool:
         """Whether it is a sink that asks, from a thread of its own."""
-        return not self._over and get_ident() in self._idents
+        return self._threads is not None and not self._over and self._threads.has_current
+
+    @property
+    def _over(self) -> bool:
+        """Whether the threads have ended, and nothing may be recorded any more."""
+        return self._threads is not None and self._threads.over
 
     # ── binding ──
 
@@ -339,11 +292,6 @@ class Sinks:
             if not left:
                 self._deliver(output, sink)
 
-    def _wake(self, output: str) -> None:
-        thread = None if self._threads is None else self._threads.get(output)
-        if thread is not None:
-            thread.wake()
-
     def require_well(self) -> None:
         """Tell of a sink that failed."""
         if self._parting:
@@ -381,13 +329,13 @@ class Sinks:
                 with self._queries.lock:
                     del self._called[output]
                     self._wake(output)  # another sink may have come for it meanwhile
-                self._tell()
+                if self._threads is not None:
+                    self._threads.tell()
 
     def _next_task(self, output: str, sink: Sink) -> _Task | None:
         """What is to be done for a sink now; the lock of the queries is held."""
-        if self._over or self._must_stop() or not self._is_well():
-            return None
-        if output in self.failed or output in self._called or self._sink(output) is not sink:
+        idle = output not in self.failed and output not in self._called
+        if self._must_stop() or not idle or self._sink(output) is not sink:
             return None
         for rest in self._pending.of(output):
             done = self._is_done(rest)
@@ -402,8 +350,9 @@ class Sinks:
         return _Task(output, sink, unread) if unread.steps else None
 
     def _must_stop(self) -> bool:
-        """Whether the engine ends, and no time is left for another delivery."""
-        return self._last_start_s is not None and time.monotonic() >= self._last_start_s
+        """Whether the engine ends or has failed, and no delivery may begin."""
+        ends = self._threads is not None and self._threads.is_last_start_over
+        return self._over or ends or not self._is_well()
 
     def _carry_out(self, task: _Task) -> int:
         """Hand over what is left of a query that was removed, or what the one there gives."""
@@ -442,7 +391,10 @@ class Sinks:
         change = Change(heads={} if gone else {(log, reader): handed.complete_before})
         if handed.rows:
             saved = self._positions.record(output, target_of(handed.sink), handed.position)
-            change.sinks = {output: {**saved, "closed": True} if gone else saved}
+            if not gone:
+                change.sinks = {output: saved}
+            elif self._sink(output) is None:  # else another has begun
+                change.sinks = {output: {**saved, "closed": True}}
             if (not left and not gone) or self.outputs.source(output) != output:
                 change.counts = {(output, "out"): handed.rows}
         self._store.commit(change)
@@ -469,7 +421,8 @@ class Sinks:
     def delivered(self) -> bool:
         """Whether every sink that works has got everything, and has returned."""
         waiting = any(self._is_waiting(output) for output in self.all)
-        return not waiting and not self._called and not self._closing
+        closing = self._threads is not None and self._threads.closing
+        return not waiting and not self._called and not closing
 
     def _is_waiting(self, output: str) -> bool:
         with self._queries.lock:
