@@ -110,11 +110,16 @@ class StatefulStep:
         change = result.change()
         change.progress = {pending_key(self.name): pending}
 
-        def committed() -> None:
+        def before() -> None:
+            # Threads of sinks look at any time: never promise more than is in the log.
+            known = [moment for moment in (self.pending, pending) if moment is not None]
+            self.pending = min(known, default=None)
+
+        def after() -> None:
             self.pending = pending
             self._held |= result.held
 
-        return StepOutcome(change, result.letters, after_commit=committed)
+        return StepOutcome(change, result.letters, before, after)
 
     def _context(self, train: Train) -> Context:
         since, until = train.first - 1, train.last
