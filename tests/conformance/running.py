@@ -89,9 +89,8 @@ class Run:
             tables=self.tables,
             fault=self.faults,
         ) as engine:
-            if way.partition_bytes and not way.reuse_plans:
-                executor = engine._context.settings.executor
-                assert isinstance(executor, SparkExecutor)
+            executor = engine._context.settings.executor
+            if way.partition_bytes and not way.reuse_plans and isinstance(executor, SparkExecutor):
                 conf = executor.session.conf
                 conf.set("spark.sql.files.maxPartitionBytes", str(way.partition_bytes))
             reference = expected(self.plain, self.batches, self.tables)

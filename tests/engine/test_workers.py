@@ -1,0 +1,194 @@
+"""Steps of superboxes that do not wait for each other run at the same time."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import auroral as au
+from auroral.engine.runtime import stepper
+from auroral.engine.runtime.in_process import InProcessExecutor, InProcessPlainRunner
+from auroral.engine.runtime.pool import StepPool
+from tests.conformance import sparkless
+from tests.conformance.events import Events
+from tests.conformance.running import Run
+from tests.conformance.stateful import stateful_network
+from tests.conformance.test_stateful import TABLES, needs_spark, set_out, way
+
+_LONG_S = 60
+COUNTS = "SELECT count(*) AS c FROM slow [ROWS 2]"
+
+
+def _network() -> au.Network:
+    """Two applications that share nothing."""
+    net = au.Network("apart")
+    for name in ("slow", "quick"):
+        net.output(f"{name}_out", net.stream(name, "n bigint").filter("n >= 0", name=f"{name}_box"))
+    return net
+
+
+class _Blocked:
+    """Lets steps with some box wait until `go_on` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, box: str):
+        self.reached, self.go_on = threading.Event(), threading.Event()
+        run = InProcessPlainRunner.run
+
+        def blocking(runner: Any, superbox: Any, *given: Any, **more: Any) -> Any:
+            if box in superbox.boxes:
+                self.reached.set()
+                assert self.go_on.wait(_LONG_S)
+            return run(runner, superbox, *given, **more)
+
+        monkeypatch.setattr(InProcessPlainRunner, "run", blocking)
+
+
+def _rows(*numbers: int) -> list[tuple[int]]:
+    return [(n,) for n in numbers]
+
+
+def _await(engine: au.Engine, output: str, wanted: int) -> list[int]:
+    found: list[int] = []
+    while len(found) < wanted:
+        engine.wait(0.05)
+        found += engine.dequeue(output)["n"].to_pylist()
+    return found
+
+
+# ── the pool ──
+
+
+def test_tasks_run_at_the_same_time() -> None:
+    pool = StepPool[int](2)
+    both = threading.Barrier(2, timeout=_LONG_S)
+    for name in ("a", "b"):
+        pool.submit(name, both.wait)
+    found: dict[str, Any] = {}
+    while len(found) < 2:
+        assert pool.wait(_LONG_S)
+        found |= {one.name: one.error for one in pool.take_finished()}
+    assert found == {"a": None, "b": None}
+    assert pool.names == set()
+
+
+def test_what_a_task_raises_is_taken_like_a_result() -> None:
+    pool = StepPool[int](1)
+    pool.submit("a", partial(int, "nothing"))
+    assert pool.wait(_LONG_S)
+    (ended,) = pool.take_finished()
+    assert isinstance(ended.error, ValueError)
+
+
+def test_a_task_that_hangs_is_given_up_and_others_run() -> None:
+    pool, go_on = StepPool[bool](1), threading.Event()
+    pool.submit("hangs", partial(go_on.wait, _LONG_S))
+    while "hangs" not in pool.overdue(-1):
+        pass  # until a worker has taken it
+    pool.abandon("hangs")
+    assert pool.names == set()
+    pool.submit("next", lambda: True)
+    assert pool.wait(_LONG_S)
+    assert [one.name for one in pool.take_finished()] == ["next"]
+    go_on.set()
+
+
+# ── the engine ──
+
+
+def test_an_application_does_not_wait_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked = _Blocked(monkeypatch, "slow_box")
+    with sparkless.make_engine(_network(), background=True) as engine:
+        engine.enqueue("slow", _rows(1, 2))
+        assert blocked.reached.wait(_LONG_S)
+        engine.enqueue("quick", _rows(3, 4))
+        assert _await(engine, "quick_out", 2) == [3, 4]
+        assert engine.dequeue("slow_out").num_rows == 0
+        blocked.go_on.set()
+        engine.drain()
+        assert engine.dequeue("slow_out")["n"].to_pylist() == [1, 2]
+
+
+def test_boxes_come_while_a_step_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked = _Blocked(monkeypatch, "slow_box")
+    with sparkless.make_engine(_network(), background=True) as engine:
+        engine.enqueue("slow", _rows(1, 2))
+        assert blocked.reached.wait(_LONG_S)
+        engine.modify(add={"counts": COUNTS})
+        engine.enqueue("slow", _rows(3, 4))
+        blocked.go_on.set()
+        engine.drain()
+        assert engine.dequeue("slow_out")["n"].to_pylist() == [1, 2, 3, 4]
+        assert engine.dequeue("counts")["c"].to_pylist() == [2]
+
+
+def test_a_box_that_takes_too_long_is_halted_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stepper, "_GRACE_S", 0.05)
+    with monkeypatch.context() as patch:
+        blocked = _Blocked(patch, "slow_box")
+        engine = au.Engine(
+            _network(), executor=InProcessExecutor(), state=tmp_path, step_timeout_s=1.0
+        )
+        engine.start()
+        engine.enqueue("slow", _rows(1))
+        assert blocked.reached.wait(_LONG_S)
+        engine.enqueue("quick", _rows(2))
+        with pytest.raises(au.RunError, match=r"STEP_TIMEOUT.*slow_box"):
+            engine.drain()
+        assert engine.dequeue("quick_out")["n"].to_pylist() == [2]
+        engine.shutdown()
+        blocked.go_on.set()
+    with sparkless.make_engine(_network(), state=tmp_path) as again:
+        again.drain()
+        assert again.dequeue("slow_out")["n"].to_pylist() == [1]
+
+
+def test_a_query_that_takes_too_long_stops_and_the_network_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stepper, "_GRACE_S", 0.05)
+    blocked = _Blocked(monkeypatch, "both#2")
+    net = _network()
+    net.query("both", "SELECT n FROM slow UNION quick")
+    options: Any = {"background": True, "step_timeout_s": 1.0}
+    with sparkless.make_engine(net, **options) as engine:
+        engine.enqueue("slow", _rows(1))
+        assert blocked.reached.wait(_LONG_S)
+        engine.drain()
+        assert "STEP_TIMEOUT" in engine.stats()["queries"]["both"]["error"]
+        assert engine.dequeue("slow_out")["n"].to_pylist() == [1]
+        blocked.go_on.set()
+
+
+@pytest.mark.parametrize("text", ["0 s", "soon"])
+def test_a_time_limit_is_some_time(text: str) -> None:
+    with pytest.raises(au.NetworkError, match="BAD_DURATION"):
+        au.Network.parse({"network": "n", "engine": {"step_timeout": text}})
+
+
+def test_steps_need_a_worker() -> None:
+    with pytest.raises(au.UsageError, match="BAD_OPTION: steps need at least one worker"):
+        au.Engine(_network(), workers=0)
+
+
+@pytest.mark.law
+@pytest.mark.parametrize("seed", range(6))
+def test_any_number_of_workers_gives_the_same(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = Random(f"workers {seed}")
+    drawn = (stateful_network(rng, 6) for _ in count())
+    net = next(net for net in drawn if not any(map(needs_spark, net.boxes.values())))
+    batches = Events(rng, net).script(30, drains=0.1)
+    chosen = way(rng, crashing=False)
+    set_out(monkeypatch, chosen)
+    make = partial(sparkless.make_engine, workers=rng.randint(1, 4))
+    options = {"background": True}
+    Run(partial(make, **options), net, batches, chosen, TABLES).go(tmp_path)
