@@ -17,9 +17,10 @@ from auroral.engine.runtime.in_process import InProcessExecutor, InProcessPlainR
 from auroral.engine.runtime.pool import StepPool
 from tests.conformance import sparkless
 from tests.conformance.events import Events
+from tests.conformance.networks import way
 from tests.conformance.running import Run
 from tests.conformance.stateful import stateful_network
-from tests.conformance.test_stateful import TABLES, needs_spark, set_out, way
+from tests.conformance.test_stateful import TABLES, needs_spark, set_out
 
 _LONG_S = 60
 COUNTS = "SELECT count(*) AS c FROM slow [ROWS 2]"
@@ -86,15 +87,15 @@ def test_what_a_task_raises_is_taken_like_a_result() -> None:
 
 
 def test_a_task_that_hangs_is_given_up_and_others_run() -> None:
-    pool, go_on = StepPool[bool](1), threading.Event()
+    pool, go_on = StepPool[object](1), threading.Event()
     pool.submit("hangs", partial(go_on.wait, _LONG_S))
     while "hangs" not in pool.overdue(-1):
         pass  # until a worker has taken it
     pool.abandon("hangs")
     assert pool.names == set()
-    pool.submit("next", lambda: True)
+    pool.submit("hangs", lambda: True)  # another of the same name
     assert pool.wait(_LONG_S)
-    assert [one.name for one in pool.take_finished()] == ["next"]
+    assert [(one.name, one.value) for one in pool.take_finished()] == [("hangs", True)]
     go_on.set()
 
 

@@ -22,7 +22,7 @@ class Finished(Generic[T]):
     error: BaseException | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Task(Generic[T]):
     name: str
     work: Callable[[], T]
@@ -48,7 +48,8 @@ class StepPool(Generic[T]):
         self._started: dict[str, float | None] = {}
         """When each task that is not taken yet began to run; None while it waits for a worker."""
         self._finished: list[Finished[T]] = []
-        self._abandoned: set[str] = set()
+        self._tasks: dict[str, _Task[T]] = {}
+        """Those that workers have; one that was abandoned is not among them."""
         self._threads = 0
         self._idle = 0
         self._closed = False
@@ -109,7 +110,7 @@ class StepPool(Generic[T]):
         with self._changed:
             if name in self._started and not any(one.name == name for one in self._finished):
                 del self._started[name]
-                self._abandoned.add(name)
+                self._tasks.pop(name, None)
                 self._add_worker()
                 self._changed.notify_all()
 
@@ -134,11 +135,12 @@ class StepPool(Generic[T]):
                     return
                 task = self._waiting.popleft()
                 self._started[task.name] = time.monotonic()
+                self._tasks[task.name] = task
             ended = _run(task)
             with self._changed:
-                if task.name in self._abandoned:
-                    self._abandoned.discard(task.name)
-                    return  # another worker has taken its place
+                if self._tasks.get(task.name) is not task:
+                    return  # it was abandoned, and another worker has taken its place
+                del self._tasks[task.name]
                 self._finished.append(ended)
                 self._changed.notify_all()
             self._tell()
