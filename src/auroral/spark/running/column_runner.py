@@ -33,6 +33,10 @@ class ColumnJob:
     files: Mapping[str, Sequence[str]]
     targets: Mapping[str, str]
 
+    def write(self, path: Path) -> None:
+        """Put it where tasks find it."""
+        path.write_bytes(pickle.dumps(self))
+
 
 @dataclass(frozen=True)
 class ColumnResult:
@@ -77,7 +81,7 @@ class ColumnRunner:
         files = {source: [str(file.path) for file in held] for source, held in train.items()}
         job = ColumnJob(files, {arc: str(path) for arc, path in targets.items()})
         tasks = max(map(len, files.values()))
-        (self._directory / "job").write_bytes(pickle.dumps(job))
+        job.write(self._directory / "job")
         told = self._plan(tasks).toArrow()[_NOTE].to_pylist()
         notes = [json.loads(text) for text in told]
         self._require_all_read(notes, train)
