@@ -1,7 +1,7 @@
 """Order-agnostic boxes as computations on whole columns, for tasks that read logs themselves.
 
 A task that evaluates filters and maps on Arrow columns needs no rows from Spark, so a plan has
-neither an exchange nor a single task in front of a kernel (docs/adr/0038).
+neither an exchange nor a single task in front of a kernel (docs/adr/0039).
 """
 
 from __future__ import annotations
