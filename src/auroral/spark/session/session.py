@@ -92,6 +92,8 @@ def start_session(
         "spark.driver.extraJavaOptions": _java_options(),
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.python.worker.reuse": "true",
+        # Steps of several superboxes share the cores; each has a pool of its own.
+        "spark.scheduler.mode": "FAIR",
         # Over TCP every task waits 40 ms for a delayed acknowledgement.
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.warehouse.dir": str(_place() / "warehouse"),
