@@ -23,7 +23,7 @@ class Finished(Generic[T]):
 
 
 @dataclass(frozen=True, eq=False)
-class _Task(Generic[T]):
+class _PoolTask(Generic[T]):
     name: str
     work: Callable[[], T]
 
@@ -44,11 +44,11 @@ class StepPool(Generic[T]):
         self._workers = workers
         self._tell = tell
         self._changed = threading.Condition()
-        self._waiting: deque[_Task[T]] = deque()
+        self._waiting: deque[_PoolTask[T]] = deque()
         self._started: dict[str, float | None] = {}
         """When each task that is not taken yet began to run; None while it waits for a worker."""
         self._finished: list[Finished[T]] = []
-        self._tasks: dict[str, _Task[T]] = {}
+        self._tasks: dict[str, _PoolTask[T]] = {}
         """Those that workers have; one that was abandoned is not among them."""
         self._threads = 0
         self._idle = 0
@@ -66,7 +66,7 @@ class StepPool(Generic[T]):
 
     def submit(self, name: str, work: Callable[[], T]) -> None:
         """Run a task as soon as a worker is free."""
-        task = _Task(name, work)
+        task = _PoolTask(name, work)
         if self.inline:
             self._started[name] = time.monotonic()
             self._finished.append(_run(task))
@@ -146,7 +146,7 @@ class StepPool(Generic[T]):
             self._tell()
 
 
-def _run(task: _Task[T]) -> Finished[T]:
+def _run(task: _PoolTask[T]) -> Finished[T]:
     started = time.perf_counter()
     try:
         value, error = task.work(), None
