@@ -103,7 +103,7 @@ class Loop:
         for drafting in [*self._given_up, *filter(None, [self._drafting])]:
             drafting.wait()
         with self._busy:
-            self.execution.stepper.finish(_GRACE_S)
+            self.execution.stepper.finish(_GRACE_S, commit=self.failure is None)
         self.execution.stepper.wait()
         if self._sources:
             self._sources.close()

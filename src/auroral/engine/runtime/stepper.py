@@ -125,14 +125,19 @@ class Stepper:
         for step in self._steps.values():
             step.wait()
 
-    def finish(self, grace_s: float) -> None:
-        """Commit the steps under way; those that take longer are cancelled and left recorded."""
-        while self._running and self._pool.wait(grace_s):
-            self._collect()
-        for name in list(self._running):
+    def finish(self, grace_s: float, *, commit: bool) -> None:
+        """Wait for the steps under way, and commit them; without `commit` they stay recorded.
+
+        Those that take longer are cancelled.
+        """
+        take = self._collect if commit else self._pool.take_finished
+        while self._pool.names and self._pool.wait(grace_s if commit else _GRACE_S):
+            take()
+        for name in self._pool.names:
             self._executor.cancel(name)
-        while self._running and self._pool.wait(_GRACE_S):
-            self._collect()
+        while self._pool.names and self._pool.wait(_GRACE_S):
+            take()
+        self._pool.close()
 
     @property
     def busy(self) -> bool:
