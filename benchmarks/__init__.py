@@ -66,9 +66,29 @@ def _cacq(
     return cacq(quick=quick, plots=plots, only=only, peers=peers)
 
 
+def _independent(
+    *,
+    quick: bool = False,
+    plots: Path | None = None,
+    only: Sequence[str] = (),
+    peers: Sequence[Path] = (),
+) -> Report:
+    from benchmarks.independent import independent
+
+    _require_no_peers("independent", peers)
+    if plots is not None or only:
+        raise UsageError("BAD_OPTION", "the benchmark independent has no plots and no parts")
+    return independent(quick=quick)
+
+
 def _require_no_peers(name: str, peers: Sequence[Path]) -> None:
     if peers:
         raise UsageError("BAD_OPTION", f"the benchmark {name} has no peers")
 
 
-BENCHMARKS: dict[str, Benchmark] = {"micro": _micro, "oop": _oop, "cacq": _cacq}
+BENCHMARKS: dict[str, Benchmark] = {
+    "micro": _micro,
+    "oop": _oop,
+    "cacq": _cacq,
+    "independent": _independent,
+}

@@ -15,7 +15,7 @@ from auroral.errors import UsageError, closest
 
 
 def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="micro | oop | cacq")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="micro | oop | cacq | independent")],
     as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="a tenth of the work, rougher")] = False,
     plots: Annotated[
