@@ -47,7 +47,7 @@ def test_drain_keeps_its_time_with_a_stream_that_never_pauses(
 
 
 def test_drain_keeps_its_time_without_threads(spark: SparkSession) -> None:
-    source = {"format": "rate", "rows_per_second": 1_000_000}
+    source = {"format": "rate", "rows_per_second": 1_000_000_000}
     with (
         au.Engine(network(source), spark=spark, background=False) as engine,
         pytest.raises(RunError, match=r"TIMEOUT: not drained within 0\.1 s"),

@@ -11,8 +11,9 @@ import pytest
 
 import auroral as au
 from auroral.engine import Engine
-from auroral.engine.runtime.in_process import InProcessKernelRunner, InProcessPlainRunner
+from auroral.engine.runtime.in_process import InProcessKernelRunner
 from auroral.errors import RunError
+from auroral.spark.running.runner import Runner
 from tests.conformance import sparkless
 from tests.conformance.running import Crash, Faults
 
@@ -168,7 +169,7 @@ def test_boxes_that_ran_together_go_on_apart(
         together = [box.boxes for box in engine._loop.execution.superboxes if "fine#1" in box.boxes]
         assert {"bad#1", "also#1"} <= {*together[0]}
         with monkeypatch.context() as patch:
-            _fail(patch, InProcessPlainRunner, "bad#1")
+            _fail(patch, Runner, "bad#1")
             engine.enqueue("ticks", batch(4, 8))
             engine.drain()
         assert list(_told(engine)) == ["bad"]
