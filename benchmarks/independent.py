@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,20 +57,20 @@ def train(number: int, groups: int) -> pa.Table:
 
 def _applications(report: Report, spark: Any, trains: int) -> None:
     section = report.section("Applications with 260,000 groups", "applications", "tuples_per_s")
+    tuples = [train(number, 260_000) for number in range(3 + trains)]
     rates: dict[int, float] = {}
     for count in (1, 2):
         with au.Engine(counting(count), spark=spark, train=_TRAIN) as engine:
-            _feed(engine, count, 0, 3)
+            _feed(engine, count, tuples[:3])
             started = time.perf_counter()
-            _feed(engine, count, 3, 3 + trains)
+            _feed(engine, count, tuples[3:])
             rates[count] = count * trains * _TRAIN / (time.perf_counter() - started)
         section.rows.append((count, rates[count]))
     report.bar("two applications: throughput / one", rates[2] / rates[1], least=1.75)
 
 
-def _feed(engine: au.Engine, applications: int, first: int, last: int) -> None:
-    for number in range(first, last):
-        tuples = train(number, 260_000)
+def _feed(engine: au.Engine, applications: int, trains: Sequence[pa.Table]) -> None:
+    for tuples in trains:
         for stream in range(applications):
             engine.enqueue(f"s{stream}", tuples)
     engine.drain()

@@ -11,7 +11,7 @@ from auroral.engine.runtime.in_process import InProcessExecutor
 from auroral.network.network import Network
 from tests.conftest import require_sound
 
-__all__ = ["InProcessExecutor", "make_engine", "no_spark"]
+__all__ = ["InProcessExecutor", "make_engine"]
 
 
 @contextmanager
@@ -35,7 +35,3 @@ def make_engine(network: Network, *, bind: Any = (), **options: Any) -> Iterator
         engine._store.close()
         raise
     engine.shutdown()
-
-
-def no_spark(_monkeypatch: object) -> None:
-    """Engines of this module never use Spark."""

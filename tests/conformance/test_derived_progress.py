@@ -73,7 +73,6 @@ def test_windows_close_behind_a_computed_field(form: str) -> None:
 def test_every_train_gives_what_the_reference_gives(
     form: str, train: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     _compared(sparkless.make_engine, form, train)
 
 
@@ -107,7 +106,6 @@ def pairs(greatest: bool) -> Network:
 def test_the_greatest_and_the_least_of_a_pair_close_windows(
     greatest: bool, closed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = pairs(greatest)
     rows = [{"t": t} for t in range(0, 45, 2)]
     expected = run(net, {"l": rows, "r": rows}, hold=True)["out"]
@@ -124,7 +122,6 @@ def test_the_greatest_and_the_least_of_a_pair_close_windows(
 def test_windows_of_queries_close_behind_a_computed_field(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = Network("queries")
     stream = net.stream("s", "ts int, v int", progress=Delayed("ts", 2))
     stream.map(keep="*", minute="ts div 60", name="m")

@@ -32,7 +32,6 @@ ALONE = ("aggregate", "bsort", "dedup", "stateful_map")
 def test_any_network_gives_what_the_reference_gives(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     rng = Random(f"gates {seed}")
     net = stateful_network(rng, 4, ALONE, routed=True)
     batches = Events(rng, net).script(40, drains=0.2)
@@ -48,7 +47,6 @@ def test_queries_give_what_they_would_give_alone(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Queries come and go over streams that route, and over what boxes make of these."""
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     kinds = {"join": 2, "aggregate": 3, "select": 3}
     grouped = rng.random() < 0.5
@@ -78,7 +76,6 @@ def network(**options: Any) -> Network:
 def test_marks_of_several_sources_judge(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     net, parts = network(), partitions(rng, timed=rng.random() < 0.3)
     late = {"k": 1, "n": -50}
@@ -105,7 +102,6 @@ ROWS = [
 def test_trains_and_restarts_change_nothing(
     train: int, by: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = network(by=by)
     net.query("few", "SELECT n FROM s WHERE k = 1")
     net.query("missed", "SELECT n FROM s.late")
@@ -131,7 +127,6 @@ def test_trains_and_restarts_change_nothing(
 
 
 def test_the_clock_moves_the_mark_that_judges(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net = network(heartbeat=10)
     rows = [{"k": 1, "n": n, "_at": at} for n, at in [(5, 5), (6, 6), (20, 40), (40, 41)]]
     expected = run(net, {"s": rows}, hold=True)
@@ -144,7 +139,6 @@ def test_the_clock_moves_the_mark_that_judges(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_enforced_order_sorts_behind_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net = network()
     net.engine = net.engine.model_copy(update={"order": "enforce"})
     with sparkless.make_engine(net) as engine:

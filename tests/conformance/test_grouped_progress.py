@@ -56,7 +56,6 @@ BOXED = {
 def test_only_groups_that_close_by_themselves_need_a_box(
     query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = network()
     net.query("q", (SHARED | BOXED)[query])
     with sparkless.make_engine(net) as engine:
@@ -73,7 +72,6 @@ def test_a_family_is_told_whose_progress_differs() -> None:
 
 def test_pairs_close_jointly_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A window of pairs may be complete before the pairs of every other are [3 §7]."""
-    sparkless.no_spark(monkeypatch)
     net = Network("pairs")
     one = net.stream("one", EVENT, progress=Delayed("n", 2))
     one.join(one.filter("k > 0"), left=Order("n"), right=Order("n"), within=3, name="pairs")
@@ -94,7 +92,6 @@ def test_pairs_close_jointly_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> No
 def test_queries_give_what_they_would_give_alone(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     kinds = {"join": 3, "aggregate": 4, "select": 1}
     scenario = Maker(rng, kinds, derived=("M", "F", "U"), grouped=True).scenario(20)

@@ -33,7 +33,6 @@ def test_joins_over_what_boxes_remember(
 
 
 def drive(maker: NWayMaker, rng: Random, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     scenario = maker.scenario(rng.choice([6, 12, 20]))
     set_out(monkeypatch, rng)
     model = NWayModel(scenario, asked=maker.asked)

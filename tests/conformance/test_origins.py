@@ -66,7 +66,6 @@ def partitions(rng: Random, timed: bool) -> dict[str, Rows]:
 def test_cuts_and_crashes_change_nothing(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     net, timed = network(), rng.random() < 0.3
     parts = partitions(rng, timed)
@@ -145,7 +144,6 @@ def test_one_source_that_has_ended_is_not_waited_for() -> None:
 
 
 def test_an_idle_source_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net, clock = network(delay=0), ManualClock()
     quiet: list[Any] = [{"k": 1, "n": 1}, *[None] * 8, {"k": 2, "n": 7}, {"k": 1, "n": 50}]
     busy: list[Any] = [{"k": 1, "n": n} for n in (2, 10, 20)]

@@ -35,7 +35,6 @@ def set_out(monkeypatch: pytest.MonkeyPatch, rng: Random) -> None:
 def test_queries_give_what_they_would_give_alone(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     scenario = Maker(rng).scenario(rng.choice([6, 12, 20]))
     chosen = manner(rng)
@@ -47,7 +46,6 @@ def test_queries_give_what_they_would_give_alone(
 def test_queries_that_need_boxes_come_and_go_beside_others(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     kinds = {"boxed": 4, "select": 2, "join": 1, "aggregate": 1, "family": 1, "count": 1}
     scenario = Maker(rng, kinds).scenario(12)
@@ -58,7 +56,6 @@ def test_queries_that_need_boxes_come_and_go_beside_others(
 def test_families_of_aggregates_come_and_go(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     scenario = Maker(rng, {"windows": 4, "aggregate": 1, "select": 1}).scenario(20)
     crashes = frozenset(rng.sample(range(60), 3))
@@ -70,7 +67,6 @@ def test_queries_call_python_functions(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which fail on some tuples: these are counted once each, whatever the order of filters."""
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     scenario = Maker(rng, {"python": 4, "select": 1, "join": 1}).scenario(12)
     set_out(monkeypatch, rng)
@@ -81,7 +77,6 @@ def test_queries_call_python_functions(
 def test_queries_read_what_boxes_make(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     scenario = Maker(rng, {"join": 4, "aggregate": 1, "select": 1}, derived=("M", "F")).scenario(12)
     set_out(monkeypatch, rng)
@@ -92,7 +87,6 @@ def test_queries_read_what_boxes_make(
 def test_sinks_get_what_their_queries_give(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     scenario = Maker(rng).scenario(20)
     DeliveringDrive(sparkless.make_engine, scenario, manner(rng), rng).go(tmp_path)
@@ -201,7 +195,6 @@ PLANS: dict[str, tuple[dict[str, Query], list[Action], frozenset[int]]] = {
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_queries_come_and_go(plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     queries, actions, crashes = PLANS[plan]
     progress = {"A": Ordered("n"), "B": Ordered("n")}
     scenario = Scenario(progress, queries, actions, ends=True, routing="tickets")
@@ -212,7 +205,6 @@ def test_what_reads_one_log_through_boxes_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two eddies read the log of a stream, one through boxes; after a crash that serves less."""
-    sparkless.no_spark(monkeypatch)
     joined = "SELECT F.u FROM F [ROWS 2], M [ROWS 2] WHERE F.k = M.k"
     actions: list[Action] = [
         modify(joined=joined),
@@ -233,7 +225,6 @@ def test_what_reads_one_log_through_boxes_goes_on_where_it_was(
 def test_a_member_that_went_still_counts_what_waited_for_it(
     members: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = Scenario({"A": Ordered("n")}, {}, [], ends=False, routing="tickets").network()
     rules = [{"rule": n, "p": n} for n in range(1, members + 1)]
     text = "SELECT count(*) AS c FROM A [RANGE 10, WA n] WHERE k = :p"
@@ -254,7 +245,6 @@ def test_a_member_that_went_still_counts_what_waited_for_it(
 def test_what_was_added_in_the_place_of_what_was_declared_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     declaring = Scenario({"A": None}, FEW, [], ends=False, routing="tickets").network()
     silent = Scenario({"A": None}, {}, [], ends=False, routing="tickets").network()
     with sparkless.make_engine(declaring, state=tmp_path) as engine:
@@ -273,7 +263,6 @@ def test_what_was_added_in_the_place_of_what_was_declared_stays(
 
 def test_what_was_removed_stays_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often the network that declares it is started."""
-    sparkless.no_spark(monkeypatch)
     net = Scenario({"A": None}, FEW, [], ends=False, routing="tickets").network()
     for start in range(4):
         with sparkless.make_engine(net, state=tmp_path) as engine:
@@ -288,7 +277,6 @@ def test_what_was_removed_stays_away(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_boxes_do_not_change_while_spark_gets_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     begun, go_on = threading.Event(), threading.Event()
 
     def warm_up(_self: Stepper) -> None:

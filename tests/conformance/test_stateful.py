@@ -117,7 +117,6 @@ def test_any_network_gives_the_same_without_spark(
     seed: int, crashing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same law with kernels in this process: quick, so that a hunt tries many networks."""
-    sparkless.no_spark(monkeypatch)
     rng = Random(f"without Spark {seed} {crashing}")
     drawn = (stateful_network(rng, 6) for _ in count())
     net = next(net for net in drawn if not any(map(needs_spark, net.boxes.values())))
@@ -132,7 +131,6 @@ def test_sorts_behind_sorts_end_in_order(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What one sort lets go at the end drives tuples out of the next, then the rest leaves."""
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     net = Network("sorts")
     arc = net.stream("s", "g int, z int, v int, number int")

@@ -22,11 +22,6 @@ from .market import BOXED, NEWS, PAIRS, SUMS, batch, going_ticks, in_thread, num
 _LONG_S = 60
 
 
-@pytest.fixture(autouse=True)
-def _sparkless(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
-
-
 class _Blocked(Lasting):
     """Takes nothing before it is told to."""
 

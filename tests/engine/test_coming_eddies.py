@@ -23,7 +23,6 @@ from .market import BOXED, NEWS, PAIRS, all_ticks, batch, numbers
 
 
 def test_the_first_query_over_a_stream_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     with sparkless.make_engine(all_ticks(), train=5) as engine:
         engine.enqueue("ticks", batch(0, 20))
         engine.enqueue("news", NEWS)
@@ -48,7 +47,6 @@ def test_eddies_that_come_and_go_before_anything_is_processed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The eddies of an arc are one, another, and the first again."""
-    sparkless.no_spark(monkeypatch)
     net = all_ticks()
     net.stream("other", "n bigint")
     with sparkless.make_engine(net, train=2) as engine:
@@ -87,7 +85,6 @@ def test_a_crash_while_eddies_are_to_come_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At some of the points at which something is written."""
-    sparkless.no_spark(monkeypatch)
     progress = {"A": Ordered("n"), "B": Ordered("n")}
     first = {"few": Query("SELECT u FROM A WHERE k > 0")}
     scenario = Scenario(progress, first, ACTIONS, True, "fixed", derived=("M", "F"))
@@ -106,7 +103,6 @@ def test_a_crash_while_eddies_are_to_come_changes_nothing(
 def test_eddies_come_and_go_by_chance(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     kinds = {"join": 4, "select": 2, "aggregate": 1}
     scenario = Maker(rng, kinds, derived=("M", "F")[: seed % 3]).scenario(20)
@@ -116,7 +112,6 @@ def test_eddies_come_and_go_by_chance(
 
 
 def test_what_stays_keeps_what_it_has_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     with sparkless.make_engine(all_ticks()) as engine:
         engine.modify(add={"high": "SELECT n FROM ticks WHERE price > 10"})
         engine.enqueue("ticks", batch(0, 20))
@@ -133,7 +128,6 @@ def test_what_stays_keeps_what_it_has_learnt(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_who_enqueues_when_the_engine_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     with sparkless.make_engine(all_ticks()) as engine:
         engine.enqueue("ticks", batch(0, 5))
         ingest, store = engine._ingest, engine._store
@@ -147,7 +141,6 @@ def test_who_enqueues_when_the_engine_ends_is_told(monkeypatch: pytest.MonkeyPat
 def test_each_declared_query_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restarted: bool
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = all_ticks()
     net.query("high", "SELECT n FROM ticks WHERE price > 10")
     net.query("boxed", BOXED)
@@ -179,14 +172,12 @@ def test_each_declared_query_is_read_once(
 def test_what_was_removed_before_anything_came_stays_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = all_ticks()
     with sparkless.make_engine(net, state=tmp_path) as engine:
         engine.modify(add={"pairs": PAIRS})
         monkeypatch.setattr(Loop, "move_on", lambda _self, **_: False)
         engine.modify(remove=["all", "pairs"], add={"texts": "SELECT text FROM news"})
     monkeypatch.undo()
-    sparkless.no_spark(monkeypatch)
     with sparkless.make_engine(net, state=tmp_path) as engine:
         assert engine.list_entities()["queries"] == ["texts"]
         engine.enqueue("news", NEWS)
@@ -198,7 +189,6 @@ def test_a_change_outlives_tuples_that_were_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A power failure takes the end of the journal: what comes then is later all the same."""
-    sparkless.no_spark(monkeypatch)
     net = all_ticks()
     with suppress(Crash), sparkless.make_engine(net, state=tmp_path) as engine:
         engine.enqueue("ticks", batch(0, 10))

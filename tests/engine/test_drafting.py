@@ -37,7 +37,6 @@ class _Slow:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> _Slow:
-    sparkless.no_spark(monkeypatch)
     return _Slow(monkeypatch)
 
 
@@ -133,8 +132,6 @@ def test_a_query_that_fails_meanwhile_is_no_more_in_the_next(slow: _Slow) -> Non
 
 
 def test_what_cannot_be_drafted_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
-
     def fail(_works: Execution) -> ExecutionPlan:
         raise RuntimeError("no such network")
 

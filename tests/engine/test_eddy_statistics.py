@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 import auroral as au
 from tests.conformance import sparkless
 
 from .market import batch, ticks
-
-
-@pytest.fixture(autouse=True)
-def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
 
 
 def _index(engine: au.Engine) -> Any:

@@ -43,7 +43,6 @@ def leaving(raised: type[BaseException]) -> Callable[..., Any]:
 def test_a_predicate_that_exits_fails_its_query_on_that_tuple(
     raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     net.function("same", leaving(raised), returns="bigint")
     net.query("exits", "SELECT n FROM ticks WHERE same(n) >= 0")
@@ -230,7 +229,6 @@ def test_a_worker_that_ends_for_every_tuple_ends_no_step(make_engine: MakeEngine
 def test_a_sink_that_exits_has_failed(
     raised: type[BaseException], background: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     net.query("all", "SELECT n FROM ticks")
 
@@ -245,7 +243,6 @@ def test_a_sink_that_exits_has_failed(
 
 
 def test_who_waits_can_interrupt_a_sink(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     net.query("all", "SELECT n FROM ticks")
 
@@ -260,7 +257,6 @@ def test_who_waits_can_interrupt_a_sink(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_source_that_exits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
 
     def rows() -> Any:

@@ -38,7 +38,6 @@ def _matches(engine: au.Engine, family: str) -> dict[str, int]:
 def test_rows_that_came_one_by_one_are_one_file_after_a_restart(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     later: list[Row] = [{"rule": n, "sym": "ABC"[n % 3], "limit": n % 20.0} for n in range(10, 60)]
     state = tmp_path / "state"
     with sparkless.make_engine(_market(), state=state) as engine:
@@ -72,7 +71,6 @@ def test_restarts_do_not_change_what_families_find(
     seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Rows come and go, keys come again, two families in turn; some tuples wait at the restart."""
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     own = dict(zip((1, 2, 3, 4), RULES, strict=True))
     there: dict[str, dict[int, Row]] = {"alerts": dict(own), "counted": dict(own)}
@@ -120,7 +118,6 @@ def test_restarts_do_not_change_what_families_find(
 def test_a_crash_while_files_are_put_together_leaves_what_was(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     state = tmp_path / "state"
     with sparkless.make_engine(_market(), state=state) as engine:
         for n in range(10, 14):
@@ -146,7 +143,6 @@ def _fail(_self: Store, _firsts: list[int], _instead: object) -> None:
 
 def test_families_may_have_no_rows_yet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Several of them, beside other queries; rows come later, or none come at all."""
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     none = pa.Table.from_pylist(RULES).slice(0, 0)
     for name in ("early", "late", "never"):
@@ -174,7 +170,6 @@ def test_families_may_have_no_rows_yet(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_the_last_family_stays_away_once_it_is_removed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     net.family("alerts", ALERTS, RULES, "rule")
     for start in range(4):
@@ -195,7 +190,6 @@ def test_the_last_family_stays_away_once_it_is_removed(
 def test_rows_whose_values_are_all_null_have_the_types_of_the_family(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     with sparkless.make_engine(_market()) as engine:
         engine.modify(add={"alerts": [{"rule": 9, "sym": None, "limit": None}]})
         engine.enqueue("ticks", batch(0, 30))
@@ -220,7 +214,6 @@ def test_results_of_a_window_come_as_members_were_added(
     train: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For each window and group, whatever the tuples of which members came first."""
-    sparkless.no_spark(monkeypatch)
     net = au.Network("windows")
     net.stream("s", "n int, k int, x int", progress=au.Ordered("n"))
     values = [{"rule": rule, "p": p} for rule, p in enumerate((3, 1, 4, 0, 2))]
@@ -234,7 +227,6 @@ def test_results_of_a_window_come_as_members_were_added(
 
 
 def test_what_is_taken_together_does_not_depend_on_trains(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net = au.Network("windows")
     net.stream("s", "n int, k int, x int", progress=au.Ordered("n"))
     values = [{"rule": rule, "p": p} for rule, p in enumerate((3, 1, 4, 0, 2, 3))]
@@ -256,7 +248,6 @@ def test_rules_that_come_and_go_leave_nothing_behind(
     kept: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Neither values nor rows of the catalog nor counts; what is there counts on."""
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     none = pa.table({"k": pa.array([], pa.int64()), "p": pa.array([], pa.int64())})
     text = "SELECT n FROM ticks WHERE n >= :p AND boom(n)"
@@ -313,7 +304,6 @@ def _boom_at_7(values: Any) -> Any:
 def test_what_members_give_has_the_type_that_it_had_before(
     monkeypatch: pytest.MonkeyPatch, first: Any, good: Any, bad: Any, why: str | None
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     text = "SELECT price, :tag AS tag FROM ticks WHERE price > :floor"
     net.family("floors", text, [{"id": 1, "tag": first, "floor": 1}], "id")
@@ -334,7 +324,6 @@ def test_what_members_give_has_the_type_that_it_had_before(
 def test_what_is_only_compared_may_have_any_type_that_fits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     net.family("floors", "SELECT * FROM ticks WHERE price > :floor", [{"id": 1, "floor": 1}], "id")
     with sparkless.make_engine(net) as engine:

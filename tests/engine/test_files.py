@@ -40,7 +40,6 @@ def refused(net: au.Network, reads: str | None = None, **writes: str) -> str:
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a file, and another that leads to it."""
-    sparkless.no_spark(monkeypatch)
     monkeypatch.chdir(tmp_path)
     Path("ok.csv").write_text(TEXT)
     Path("link.csv").symlink_to("ok.csv")

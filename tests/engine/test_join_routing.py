@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 import auroral as au
 from tests.conformance import sparkless
 
@@ -16,11 +14,6 @@ JOIN = (
 )
 MANY, SOME = range(100), range(1000, 1100)
 """Keys of which B has a hundred tuples each and C one in all; and the other way round."""
-
-
-@pytest.fixture(autouse=True)
-def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
 
 
 def network(policy: str) -> au.Network:

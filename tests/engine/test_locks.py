@@ -90,7 +90,6 @@ def test_without_the_check_locks_are_plain(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_engines_of_tests_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     with sparkless.make_engine(all_ticks()) as engine:
         held = [
             engine._loop._busy,

@@ -26,11 +26,6 @@ _ROUNDS = 3
 Made = Callable[[int], AbstractContextManager[tuple[Engine, list[str]]]]
 
 
-@pytest.fixture(autouse=True)
-def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
-
-
 @contextmanager
 def _queries(count: int, state: Path | None = None) -> Iterator[tuple[Engine, list[str]]]:
     """An engine with some queries that all take tick 0, each by its name."""

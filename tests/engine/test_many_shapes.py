@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
-
 import auroral as au
 from auroral.engine import Engine
 from tests.conformance import sparkless
@@ -20,11 +18,6 @@ SHAPES = [
         OPS, ("AND", "OR"), OPS, ("5", "5.0"), OPS
     )
 ]
-
-
-@pytest.fixture(autouse=True)
-def _sparkless(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
 
 
 def having(engine: Engine, shapes: int) -> None:

@@ -15,11 +15,6 @@ from tests.conformance import sparkless
 ROWS = 20_000
 
 
-@pytest.fixture(autouse=True)
-def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
-
-
 def _first(net: au.Network, table: pa.Table, trains: int) -> tuple[set[str], float]:
     """Who was first in the last train, and how many filters tuples visited there."""
     with sparkless.make_engine(net, train=ROWS) as engine:

@@ -185,7 +185,6 @@ def fail_everywhere(
 
 
 def recorded(root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[au.Network, Recorder]:
-    sparkless.no_spark(monkeypatch)
     monkeypatch.setattr(auroral.storage.compaction, "FAN_IN", 2)
     root.mkdir()
     net = network(root)

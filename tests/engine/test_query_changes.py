@@ -21,7 +21,6 @@ def test_a_sink_that_gets_the_rest_may_change_queries(
     standalone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It enqueues first, so that its own change has a later moment."""
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     net.query("all", "SELECT n FROM ticks")
     net.query("going", "SELECT n FROM ticks")
@@ -66,7 +65,6 @@ def test_a_sink_that_gets_the_rest_may_change_queries(
     ],
 )
 def test_what_is_no_name_is_refused(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     net.query("all", "SELECT n FROM ticks")
     with sparkless.make_engine(net) as engine:
@@ -80,7 +78,6 @@ def test_what_is_no_name_is_refused(given: Any, monkeypatch: pytest.MonkeyPatch)
 def test_numbers_begin_when_somebody_reads_them(
     again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     net.query("all", "SELECT n FROM ticks")
     net.box("number", "numbered", input="ticks", **{"as": "at"})
@@ -106,7 +103,6 @@ def test_numbers_begin_when_somebody_reads_them(
 @pytest.mark.parametrize("name", ["eddy", "matches", "clock", "progress", "results", "output"])
 def test_a_query_may_have_any_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And takes nothing with it that is shared when it goes."""
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     pairs = "SELECT a.n FROM ticks [ROWS 5] AS a, ticks [ROWS 5] AS b WHERE a.sym = b.sym"
     net.query("pairs", pairs)
@@ -127,7 +123,6 @@ def test_a_query_may_have_any_name(name: str, monkeypatch: pytest.MonkeyPatch) -
 def test_what_is_unread_of_a_query_in_anothers_place_stays_when_boxes_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     counts = "SELECT count(*) AS c FROM ticks [ROWS 2]"
     net.query("pairs", counts)
@@ -150,7 +145,6 @@ def test_a_join_keeps_its_tuples_when_others_read_through_boxes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Then tasks do not read the log themselves any more; state stays in the buckets it has."""
-    sparkless.no_spark(monkeypatch)
     monkeypatch.setattr(auroral.engine.api, "default_buckets", lambda _cores: 3)
     net = ticks()
     net.box("filter", "low", input="ticks", where="n < 1000")
@@ -169,7 +163,6 @@ def test_a_join_keeps_its_tuples_when_others_read_through_boxes(
 def test_a_query_that_comes_back_does_not_cut_what_another_wrote_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     file = tmp_path / "found.jsonl"
     with sparkless.make_engine(ticks(), state=tmp_path / "state") as engine:
         for name, start in (("one", 0), ("other", 10), ("one", 20)):

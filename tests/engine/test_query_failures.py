@@ -52,7 +52,6 @@ def _told(engine: Engine) -> Mapping[str, Any]:
 
 
 def test_others_go_on_and_a_restart_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net = _network(bad=COUNTS, fine=COUNTS)
     with sparkless.make_engine(net, state=tmp_path) as engine:
         engine.enqueue("ticks", batch(0, 4))
@@ -87,7 +86,6 @@ def test_a_crash_while_a_query_fails_loses_nothing_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine dies once at each third point there is, until there is none left."""
-    sparkless.no_spark(monkeypatch)
     net = _network(bad=COUNTS, fine=COUNTS)
     _fail(monkeypatch, InProcessKernelRunner, "bad#1", "bad#2")
     point = 0
@@ -121,7 +119,6 @@ def test_what_fails_while_spark_gets_ready_is_left_to_the_step(
     again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If it fails again, its query stops; if it was bad luck, nobody has to know."""
-    sparkless.no_spark(monkeypatch)
     net = _network(bad=COUNTS, fine=COUNTS)
     warm: list[str] = []
 
@@ -144,7 +141,6 @@ def test_what_fails_while_spark_gets_ready_is_left_to_the_step(
 
 
 def test_what_is_no_query_stops_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net = _network()
     net.box("number", "numbered", input="ticks", **{"as": "at"})
     net.output("numbers", "numbered")
@@ -184,7 +180,6 @@ def test_boxes_that_ran_together_go_on_apart(
 
 
 def test_after_an_error_of_any_kind_nothing_more_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     with suppress(RunError), sparkless.make_engine(_network()) as engine:
         engine.enqueue("ticks", batch(0, 4))
         with monkeypatch.context() as patch:

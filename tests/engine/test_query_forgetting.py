@@ -23,7 +23,6 @@ def _network() -> au.Network:
 def test_nothing_is_remembered_of_who_read_a_query_that_went(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = _network()
     rules = [{"rule": n, "p": n} for n in range(3)]
     net.family("rules", "SELECT n FROM ticks WHERE n > :p", rules, key="rule")
@@ -49,7 +48,6 @@ def test_nothing_is_remembered_of_who_read_a_query_that_went(
 
 
 def test_nothing_is_counted_of_boxes_that_went(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     sql = "SELECT count(DISTINCT sym) AS c FROM ticks [RANGE 10, WA n]"
     with sparkless.make_engine(_network()) as engine:
         before = set(engine._store.counters)
@@ -73,7 +71,6 @@ BOXED = "SELECT sum(n) AS s FROM ticks [ROWS 5]"
 def test_state_goes_with_its_query(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sql: str, restarted: bool
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = _network()
 
     def state(engine: au.Engine) -> list[str]:

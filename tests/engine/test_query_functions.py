@@ -24,7 +24,6 @@ def _root(values: Any) -> Any:
 
 
 def test_a_function_in_select_gives_null_where_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     net.function("root", _root, returns="double")
     net.query("roots", "SELECT n, root(price) AS r FROM ticks WHERE n < 9")
@@ -42,7 +41,6 @@ def test_a_function_in_select_gives_null_where_it_fails(monkeypatch: pytest.Monk
 def test_more_rules_come_from_a_file_that_was_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     net.family("alerts", ALERTS, RULES[:1], "rule")
     path = tmp_path / "more.csv"
@@ -56,7 +54,6 @@ def test_more_rules_come_from_a_file_that_was_read(
 
 
 def test_timestamps_are_near_by_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net = au.Network("n")
     for name in "ST":
         net.stream(name, "id int, ts timestamp", progress=au.Ordered("ts"))
@@ -81,7 +78,6 @@ def test_timestamps_are_near_by_intervals(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_function_is_called_with_what_it_takes(
     monkeypatch: pytest.MonkeyPatch, call: str, found: str
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     net = ticks()
     net.function("root", _root, returns="double")
     with sparkless.make_engine(net) as engine:
@@ -93,8 +89,6 @@ def test_a_function_is_called_with_what_it_takes(
 def test_functions_of_the_program_itself_go_with_a_state_directory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    sparkless.no_spark(monkeypatch)
-
     def is_odd(values: Any) -> Any:
         return pc.equal(pc.bit_wise_and(values, 1), 1)
 

@@ -26,11 +26,6 @@ ROWS = [(1, 5, 1), (1, 5, 9), (2, 7, 3), (1, -1, 2), (2, 8, 8), (1, 3, None)]
 """k, x, at: (2, 7, 3) is late for both of its windows; (1, -1, 2) is, too, but not wanted."""
 
 
-@pytest.fixture(autouse=True)
-def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
-
-
 def network(sql: str = COUNTS, **outputs: str) -> au.Network:
     net = au.Network("late")
     for name in "ST":

@@ -87,7 +87,6 @@ CALLS: list[tuple[Callable[[au.Engine], Any], str]] = [
 def test_mistakes_lead_nobody_astray(
     call: Callable[[au.Engine], Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     with sparkless.make_engine(market()) as engine:
         with pytest.raises(au.AuroralError) as raised:
             call(engine)

@@ -20,11 +20,6 @@ from tests.conformance import sparkless
 from .market import ALERTS, RULES, above, alerts, batch, numbers, ticks
 
 
-@pytest.fixture(autouse=True)
-def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
-
-
 def _market(path: Path | None = None) -> au.Network:
     net = ticks()
     net.query("dear", "SELECT n FROM ticks WHERE price > 10")

@@ -43,7 +43,6 @@ def _filed(engine: Engine) -> int:
 
 
 def test_narrow_ranges_are_filed_before_any_value_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net = _network()
     net.queries["narrow"] = _family(NARROW, 10)
     with sparkless.make_engine(net) as engine:
@@ -51,7 +50,6 @@ def test_narrow_ranges_are_filed_before_any_value_has_come(monkeypatch: pytest.M
 
 
 def test_selective_queries_are_filed_once_values_show_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     net = _network()
     net.queries["above"] = _family(ABOVE, 999)
     with sparkless.make_engine(net) as engine:
@@ -65,7 +63,6 @@ def test_selective_queries_are_filed_once_values_show_it(monkeypatch: pytest.Mon
 def test_a_field_that_nobody_asked_for_before_is_sampled_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     with sparkless.make_engine(_network()) as engine:
         _feed(engine, 1_000.0, trains=4)
         engine.modify(add={"above": _family(ABOVE, 999)})
@@ -75,7 +72,6 @@ def test_a_field_that_nobody_asked_for_before_is_sampled_at_once(
 
 
 def test_very_many_are_compiled_again_if_they_are_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     monkeypatch.setattr("auroral.eddy.parts._CHEAP", MANY // 2)
     net = _network()
     net.queries["above"] = _family(ABOVE, 999)
@@ -85,7 +81,6 @@ def test_very_many_are_compiled_again_if_they_are_bits(monkeypatch: pytest.Monke
 
 
 def test_queries_are_bits_again_when_values_drift(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     monkeypatch.setattr("auroral.engine.runtime.eddy_step._SAMPLE_EVERY", 1)
     net = _network()
     net.queries["above"] = _family(ABOVE, 0)

@@ -40,7 +40,6 @@ def _in_thread(call: Callable[[], object]) -> tuple[threading.Thread, list[Excep
 
 
 def test_who_drains_is_told_when_the_engine_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     stepping, go_on = threading.Event(), threading.Event()
 
     def step(_self: Stepper, *_given: object) -> bool:
@@ -62,7 +61,6 @@ def test_who_drains_is_told_when_the_engine_ends(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_engine_ends_after_the_change_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     changing, go_on = threading.Event(), threading.Event()
     read, close = QueryRegistry.read, Store.close
     order: list[str] = []
@@ -99,7 +97,6 @@ def test_a_sink_cannot_wait_for_itself(
     background: bool, going: bool, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever calls it: the engine, or somebody who removes its query."""
-    sparkless.no_spark(monkeypatch)
     told: list[au.AuroralError] = []
     with sparkless.make_engine(all_ticks(), background=background) as engine:
 
@@ -121,7 +118,6 @@ def test_a_sink_is_not_given_to_a_query_that_goes_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whoever comes first: nobody else notices."""
-    sparkless.no_spark(monkeypatch)
     opening, go_on = threading.Event(), threading.Event()
 
     class Slow:
@@ -152,7 +148,6 @@ def test_a_sink_is_not_given_to_a_query_that_goes_meanwhile(
 def test_what_comes_when_the_engine_ends_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     with sparkless.make_engine(all_ticks(), state=tmp_path, background=True) as engine:
         reading, go_on = threading.Event(), threading.Event()
         lock = engine._changing.lock
@@ -180,7 +175,6 @@ def test_others_go_on_while_queries_are_read_and_compiled(
     monkeypatch: pytest.MonkeyPatch, slow: str
 ) -> None:
     """Also if their predicates are compiled anew meanwhile; the new ones see what comes after."""
-    sparkless.no_spark(monkeypatch)
     changing, go_on = threading.Event(), threading.Event()
     whose = {"read": ModificationReader, "draft": QueryIndex}[slow]
     quick = getattr(whose, slow)
@@ -216,7 +210,6 @@ def test_others_go_on_while_queries_are_read_and_compiled(
 def test_who_waits_for_the_end_of_a_round_comes_before_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     stepping = threading.Event()
     happened: list[str] = []
 

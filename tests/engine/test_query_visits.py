@@ -84,7 +84,6 @@ def fed(net: au.Network) -> Iterator[au.Engine]:
 
 @pytest.fixture(params=[0, 50_000], ids=["a task each", "one task"])
 def buckets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     monkeypatch.setattr(auroral.engine.api, "default_buckets", lambda _cores: 3)
     monkeypatch.setattr(auroral.spark.running.stateful_runner, "PARALLEL_ROWS", request.param)
 

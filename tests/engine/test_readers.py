@@ -20,11 +20,6 @@ ROWS = [{"k": k, "p": 0} for k in (1, 2)]
 Rows = list[dict[str, Any]]
 
 
-@pytest.fixture(autouse=True)
-def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
-
-
 def _network(*queries: str, family: Any = None) -> au.Network:
     net = au.Network("market")
     net.stream("ticks", "n bigint", progress=au.Ordered("n"))

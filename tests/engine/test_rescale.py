@@ -67,8 +67,7 @@ def drawn(seed: str, kinds: tuple[str, ...] = KEYED) -> Interrupted:
 
 
 @pytest.fixture(autouse=True)
-def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
+def _in_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auroral.spark.running.stateful_runner, "PARALLEL_ROWS", 0)
 
 

@@ -23,11 +23,6 @@ MARK = {"mark": "SELECT n FROM ticks WHERE n < 0"}
 """Tells whether a change was made."""
 
 
-@pytest.fixture(autouse=True)
-def _sparkless(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
-
-
 class _Life:
     """An engine that dies at some points, and what is done in it, once each."""
 

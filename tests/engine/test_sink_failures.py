@@ -17,11 +17,6 @@ from tests.conformance.delivering import Lasting
 from .market import SUMS, above, all_ticks, batch, going_ticks, numbers
 
 
-@pytest.fixture(autouse=True)
-def _sparkless(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
-
-
 class Failing(Lasting):
     """Takes half of what it is given, and raises, as often as it is told to."""
 

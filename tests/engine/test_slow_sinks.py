@@ -25,11 +25,6 @@ from .test_sink_failures import Failing, mend
 _LONG_S = 60
 
 
-@pytest.fixture(autouse=True)
-def _sparkless(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
-
-
 class Hanging(Lasting):
     """Does not return from `write` before it is told to."""
 

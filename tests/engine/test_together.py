@@ -16,11 +16,6 @@ from tests.conformance import sparkless
 from .market import ALERTS, RULES, above, alerts, batch, ticks
 
 
-@pytest.fixture(autouse=True)
-def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
-
-
 def _names(table: pa.Table) -> list[list[str]]:
     return [chunk.values.dictionary.to_pylist() for chunk in table["queries"].chunks]
 

@@ -25,11 +25,6 @@ from .broker import Broker, wait
 DELAY = 5
 
 
-@pytest.fixture(autouse=True)
-def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
-
-
 def network(broker: Broker, topic: str, **source: Any) -> Network:
     given = {"format": "kafka", "servers": broker.servers, "topic": topic, "until": "latest"}
     net = Network("orders")

@@ -109,7 +109,6 @@ def test_keys_in_bytes_are_text_or_refused() -> None:
 def test_an_engine_goes_on_after_such_a_mistake(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     path = tmp_path / "v.csv"
     path.write_bytes("rule,sid\n1,2\n°,4\n".encode("latin-1"))
     net = network()

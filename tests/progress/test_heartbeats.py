@@ -78,7 +78,6 @@ def test_a_unit_that_cannot_be_is_doubted(
 
 
 def test_the_engine_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    sparkless.no_spark(monkeypatch)
     told: list[str] = []
     handler = logging.Handler()
     monkeypatch.setattr(handler, "emit", lambda record: told.append(record.getMessage()))

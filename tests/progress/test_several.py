@@ -83,7 +83,6 @@ def test_punctuations_in_the_data_speak_of_the_entry_that_says_so() -> None:
 def test_trains_and_restarts_change_nothing(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sparkless.no_spark(monkeypatch)
     rng = Random(seed)
     kinds = [Ordered("a"), Delayed("b", 5), Punctuated("b"), Ordered("b", by=("g",))]
     second = rng.choice(kinds[1:])
