@@ -103,6 +103,24 @@ class KernelRun:
         logs = [self._state_log(table, number) for number in buckets for table in tables]
         return [segment for log in logs for segment in self._store.segments(log)]
 
+    def rows(self, tables: Collection[str]) -> dict[str, int]:
+        """How many rows each state table has."""
+        return {table: sum(s.rows for s in self.segments([table])) for table in tables}
+
+    def held(self, tables: Collection[str], told: Mapping[int, int]) -> int:
+        """How many tuples or windows are held: what buckets told, or how many rows they have."""
+        return sum(
+            told[bucket]
+            if bucket in told
+            else sum(segment.rows for segment in self.segments(tables, bucket))
+            for bucket in self.buckets
+        )
+
+    @property
+    def has_room(self) -> Callable[[Mapping[str, int]], bool] | None:
+        """Tells whether Spark has planned for so many files; None if tasks read any number."""
+        return None if self.runner.reads else self.runner.has_room
+
     def busy_buckets(self, tables: Collection[str]) -> list[int]:
         """The buckets that have state."""
         return [bucket for bucket in self.buckets if self.segments(tables, bucket)]

@@ -59,25 +59,16 @@ class StatefulStep:
 
     def state(self) -> dict[str, int]:
         """How many rows each state table has."""
-        return {
-            table: sum(segment.rows for segment in self._kernel.segments([table]))
-            for table in self.tables()
-        }
+        return self._kernel.rows(self.tables())
 
     @property
     def held(self) -> int:
         """How many tuples or windows it holds; of a bucket that has not worked yet, its rows."""
-        tables = self.tables()
-        return sum(
-            self._held[bucket]
-            if bucket in self._held
-            else sum(segment.rows for segment in self._kernel.segments(tables, bucket))
-            for bucket in self._kernel.buckets
-        )
+        return self._kernel.held(self.tables(), self._held)
 
     @property
     def has_room(self) -> Callable[[Mapping[str, int]], bool] | None:
-        return None if self._runner.reads else self._runner.has_room
+        return self._kernel.has_room
 
     def boundary(self, _moment: int) -> int | None:
         return None
