@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+import json
 
-import pytest
-
-from auroral.engine.lifecycle.standalone import FAILED, UNBOXED, StandaloneQueries, StandaloneQuery
+from auroral.engine.lifecycle.standalone import FAILED, StandaloneQueries, StandaloneQuery
 from auroral.network.queries import Query
 from auroral.network.types import Schema
-from auroral.storage import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(tmp_path)
-    yield made
-    made.close()
 
 
 def standalone(name: str, since: int) -> StandaloneQuery:
@@ -27,8 +16,8 @@ def standalone(name: str, since: int) -> StandaloneQuery:
     )
 
 
-def test_boxes_run_from_the_moment_of_their_query_up_to_its_end(store: Store) -> None:
-    held = StandaloneQueries(store)
+def test_boxes_run_from_the_moment_of_their_query_up_to_its_end() -> None:
+    held = StandaloneQueries({})
     held.add(standalone("q", 5))
     assert list(held.registered) == ["q"]
     assert held.running.queries == {}, "it is registered, its boxes are to come"
@@ -37,13 +26,13 @@ def test_boxes_run_from_the_moment_of_their_query_up_to_its_end(store: Store) ->
     held.remove("q", 9)
     assert held.registered == {}
     assert list(held.running.queries) == ["q"], "until all before is processed"
-    assert held.noted(9)[UNBOXED] == '["q"]'
+    assert [query.name for query in held.ending(9)] == ["q"]
     held.run(9)
     assert held.running.queries == {}
 
 
-def test_another_query_under_the_same_name_is_not_the_same(store: Store) -> None:
-    held = StandaloneQueries(store)
+def test_another_query_under_the_same_name_is_not_the_same() -> None:
+    held = StandaloneQueries({})
     held.add(standalone("q", 1))
     held.run(1)
     before = held.running
@@ -56,16 +45,15 @@ def test_another_query_under_the_same_name_is_not_the_same(store: Store) -> None
     assert after.began("plain") == 0
 
 
-def test_a_query_that_failed_stays_so_until_another_comes(store: Store) -> None:
-    held = StandaloneQueries(store)
+def test_a_query_that_failed_stays_so_until_another_comes() -> None:
+    held = StandaloneQueries({})
     held.add(standalone("q", 1))
     held.add(standalone("p", 1))
     held.run(1)
-    held.fail({"q": "it broke"})
+    change = held.fail({"q": "it broke"})
     assert held.why_stopped("q") == "it broke"
     assert held.why_stopped("p") is None
-    assert FAILED in held.noted(1)
-    again = StandaloneQueries(store)
+    again = StandaloneQueries(json.loads(change.meta[FAILED]))
     again.add(standalone("q", 1))
     again.restore(1)
     assert again.why_stopped("q") == "it broke", "a restart knows it"
@@ -75,8 +63,8 @@ def test_a_query_that_failed_stays_so_until_another_comes(store: Store) -> None:
     assert held.why_stopped("q") is None
 
 
-def test_arcs_of_boxes_say_whose_they_are(store: Store) -> None:
-    held = StandaloneQueries(store)
+def test_arcs_of_boxes_say_whose_they_are() -> None:
+    held = StandaloneQueries({})
     held.add(standalone("q", 1))
     held.run(1)
     running = held.running

@@ -387,7 +387,7 @@ def test_state_of_removed_boxes_is_gone_whenever_it_crashed(
         engine.modify(add={"three": query})
         engine.enqueue("ticks", batch(0, 2))
         engine.drain()
-        patch.setattr(auroral.engine.topology.execution, "drop_removed_boxes", crash)
+        patch.setattr(auroral.engine.topology.execution, "drop_unused_eddy_state", crash)
         engine.modify(remove=["three"], add={"three": query})
     with sparkless.make_engine(_market(), state=tmp_path) as engine:
         engine.enqueue("ticks", batch(10, 16))

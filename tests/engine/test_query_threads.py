@@ -197,7 +197,7 @@ def test_others_go_on_while_queries_are_read_and_compiled(
         engine.drain()
         assert engine.dequeue("all").num_rows == 20
         engine._queries.query_index.parts("ticks")._rebuild()
-        engine._queries.versions.at("eddy@ticks", 15)
+        engine._queries.eddies.at("eddy@ticks", 15)
         go_on.set()
         thread.join(_LONG_S)
         assert not raised

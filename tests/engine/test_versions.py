@@ -1,31 +1,28 @@
-"""Versions of eddies: what holds at which moment, and which eddies are to come."""
+"""Epochs, and versions of eddies: what holds at which moment, and what is planned."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from auroral.eddy.registered import NEVER
 from auroral.eddy.version import Version
-from auroral.engine.lifecycle.epochs import EddyEpochs
+from auroral.engine.lifecycle.epochs import EpochSchedule
+from auroral.engine.queries.eddy_versions import EddyVersions
 from auroral.ids import EddyId
-from auroral.storage import Change, Store
+from auroral.network.network import Network
+from auroral.storage import Change
+
+NETWORK = Network("n")
 
 
-class Book:
-    """Stands where the book of queries would: says which arcs belong together."""
+class IndexDouble:
+    """Stands where the index of queries would: versions say only when they begin."""
 
     def __init__(self) -> None:
-        self.together: list[tuple[str, ...]] = []
         self.swept: list[list[int]] = []
-
-    def flows(self) -> list[tuple[str, ...]]:
-        return list(self.together)
 
     def version(self, _arcs: Sequence[str], moment: int) -> Version:
         return Version(moment, queries=moment)
@@ -34,48 +31,54 @@ class Book:
         self.swept.append(sorted(version.start for version in versions))
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(tmp_path)
-    yield made
-    made.close()
+def schedule(*changes: Change) -> EpochSchedule:
+    """What a start finds after some changes were committed."""
+    meta: dict[str, str] = {}
+    for change in changes:
+        meta |= change.meta
+    return EpochSchedule(meta.get, NETWORK)
 
 
-def versions(store: Store, query_index: Book) -> EddyEpochs:
-    return EddyEpochs(store, query_index, threading.RLock())  # type: ignore[arg-type]
+def versions(epochs: EpochSchedule, index: IndexDouble) -> EddyVersions:
+    return EddyVersions(epochs, index, threading.RLock())  # type: ignore[arg-type]
 
 
 def entry(*arcs: str) -> Any:
     return SimpleNamespace(arcs=arcs)
 
 
-def test_the_first_query_over_an_arc_needs_an_eddy_that_comes_at_its_moment(store: Store) -> None:
-    query_index = Book()
-    held = versions(store, query_index)
-    assert (held.next_epoch, held.later_epoch) == (None, NEVER)
-    query_index.together = [("A",)]
-    assert held.plan_epoch([entry("A")], 5)
-    held.add_version({"A"}, 5)
-    assert (held.next_epoch, held.flows, held.next_flows) == (5, [], [("A",)])
-    held.enter_epoch({}, {})
-    assert (held.next_epoch, held.flows, held.epoch_start, held.generation) == (
-        None,
-        [("A",)],
-        5,
-        1,
-    )
-    assert held.plan_epoch([entry("A")], 7) == {}, "it is served"
-    again = versions(store, query_index)
-    assert (again.flows, again.epoch_start) == ([("A",)], 5)
+def test_an_epoch_is_planned_and_then_entered() -> None:
+    epochs = schedule()
+    assert (epochs.next_start, epochs.later_start) == (None, NEVER)
+    planned = epochs.plan(5, [("A",)])
+    assert (epochs.next_start, epochs.current.flows, epochs.next.flows) == (5, [], [("A",)])
+    assert schedule(planned).next_start == 5, "a restart knows it"
+    entered = epochs.enter()
+    current = epochs.current
+    assert (epochs.next_start, current.flows, current.start) == (None, [("A",)], 5)
+    assert epochs.generation == 1
+    again = schedule(planned, entered)
+    assert (again.current.flows, again.current.start, again.next_start) == ([("A",)], 5, None)
 
 
-def test_a_version_holds_until_the_next_one_begins(store: Store) -> None:
-    query_index = Book()
-    query_index.together = [("A",), ("B",)]
-    held = versions(store, query_index)
-    held.plan_epoch([entry("A"), entry("B")], 1)
+def test_queries_are_served_by_an_eddy_of_all_their_arcs() -> None:
+    epochs = schedule()
+    held = versions(epochs, IndexDouble())
+    assert held.serves([])
+    assert not held.serves([entry("A")])
+    epochs.plan(5, [("A",), ("B", "C")])
+    assert held.serves([entry("A"), entry("C", "B")])
+    assert not held.serves([entry("A", "B")])
+
+
+def test_a_version_holds_until_the_next_one_begins() -> None:
+    epochs, index = schedule(), IndexDouble()
+    held = versions(epochs, index)
+    epochs.plan(1, [("A",), ("B",)])
+    held.follow()
     held.add_version({"A", "B"}, 1)
-    held.enter_epoch({}, {})
+    epochs.enter()
+    held.enter(1)
     held.add_version({"A"}, 4)
     held.add_version({"A"}, 4)
     held.add_version({"A"}, 9)
@@ -87,44 +90,47 @@ def test_a_version_holds_until_the_next_one_begins(store: Store) -> None:
     assert held.count(a) == 9
     held.forget_before(20)
     assert held.at(a, 20).start == 9
-    assert query_index.swept[-1] == [1, 9], "of B the first still holds"
+    assert index.swept[-1] == [1, 9], "of B the first still holds"
 
 
-def test_changes_while_others_are_to_come_keep_their_order(store: Store) -> None:
-    query_index = Book()
-    query_index.together = [("A",)]
-    held = versions(store, query_index)
-    held.plan_epoch([entry("A")], 2)
+def test_changes_while_others_are_planned_keep_their_order() -> None:
+    epochs = schedule()
+    held = versions(epochs, IndexDouble())
+    epochs.plan(2, [("A",)])
+    held.follow()
     held.add_version({"A"}, 2)
-    query_index.together = [("A", "B")]
-    noted = held.plan_epoch([entry("A", "B")], 6)
+    noted = epochs.plan(6, [("A", "B")])
+    held.follow()
     held.add_version({"A", "B"}, 6)
-    assert held.starts == [2, 6]
-    assert held.later_epoch == 6
-    store.commit(Change(meta=noted))
-    assert versions(store, query_index).starts == [2, 6], "a restart knows them"
-    held.enter_epoch({}, {})
-    assert (held.flows, held.next_epoch, held.next_flows) == ([("A",)], 6, [("A", "B")])
-    held.enter_epoch({}, {})
-    assert (held.flows, held.next_epoch) == ([("A", "B")], None)
+    assert epochs.later_start == 6
+    assert [epoch.start for epoch in schedule(noted).planned] == [2, 6], "a restart knows them"
+    epochs.enter()
+    held.enter(2)
+    assert (epochs.current.flows, epochs.next_start, epochs.next.flows) == (
+        [("A",)],
+        6,
+        [("A", "B")],
+    )
+    epochs.enter()
+    held.enter(6)
+    assert (epochs.current.flows, epochs.next_start) == ([("A", "B")], None)
     assert held.boundary(str(EddyId(("A", "B"))), 0) == 6
 
 
-def test_a_second_change_at_one_moment_replaces_the_first(store: Store) -> None:
-    query_index = Book()
-    query_index.together = [("A",)]
-    held = versions(store, query_index)
-    held.plan_epoch([entry("A")], 3)
-    query_index.together = [("A",), ("C",)]
-    held.plan_epoch([entry("C")], 3)
-    assert held.starts == [3]
-    assert held.next_flows == [("A",), ("C",)]
+def test_a_second_change_at_one_moment_replaces_the_first() -> None:
+    epochs = schedule()
+    epochs.plan(3, [("A",)])
+    epochs.plan(3, [("A",), ("C",)])
+    assert [epoch.start for epoch in epochs.planned] == [3]
+    assert epochs.next.flows == [("A",), ("C",)]
 
 
-def test_boxes_that_come_or_go_form_eddies_anew(store: Store) -> None:
-    """Those that have nothing to do any more go with that."""
-    query_index = Book()
-    held = versions(store, query_index)
-    assert held.plan_epoch([], 4) == {}
-    assert held.plan_epoch([], 4, anew=True)
-    assert held.starts == [4]
+def test_another_network_is_remembered_only_when_it_is_entered() -> None:
+    epochs, other = schedule(), Network("other")
+    assert not epochs.plan(3, [], other).meta
+    assert epochs.next.network is other
+    epochs.cancel()
+    assert epochs.next_start is None
+    epochs.plan(4, [], other)
+    epochs.enter()
+    assert epochs.current.network is other

@@ -1,7 +1,7 @@
 """Segment logs, cursors, retention, compaction and the manifest."""
 
 from auroral.ids import HELD
-from auroral.storage.change import Change, UnwrittenSegment
+from auroral.storage.change import Change, Forgotten, MovedLog, UnwrittenSegment
 from auroral.storage.journal import Journal
 from auroral.storage.manifest import Manifest, QueryRow
 from auroral.storage.segment import Segment
@@ -11,8 +11,10 @@ __all__ = [
     "DURABILITIES",
     "HELD",
     "Change",
+    "Forgotten",
     "Journal",
     "Manifest",
+    "MovedLog",
     "QueryRow",
     "Segment",
     "Store",

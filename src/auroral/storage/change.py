@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +20,31 @@ class UnwrittenSegment:
     table: pa.Table
     complete_before: int
     punctuations: tuple[tuple[int, Any, tuple[Any, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What nobody needs any more."""
+
+    logs: Sequence[str] = ()
+    cursors: Sequence[tuple[str, str]] = ()
+    """Of consumers that are no more; what they alone needed goes too."""
+    progress: Sequence[str] = ()
+    counters: Sequence[tuple[str, str]] = ()
+    queries: Sequence[QueryRow] = ()
+
+    def __or__(self, other: Forgotten) -> Forgotten:
+        both = [[*getattr(self, f.name), *getattr(other, f.name)] for f in fields(self)]
+        return Forgotten(*both)
+
+
+@dataclass(frozen=True)
+class MovedLog:
+    """A log whose segments, and one consumer, another log gets."""
+
+    log: str
+    to: str
+    consumer: str
 
 
 @dataclass
@@ -50,6 +75,24 @@ class Change:
     """More matches: ids of queries, and how many."""
     tally_instead: bool = False
     """Whether the tally takes the place of all before."""
+    forgotten: Forgotten = Forgotten()
+    moved: Sequence[MovedLog] = ()
+    """Done before anything is forgotten."""
+
+    def __or__(self, other: Change) -> Change:
+        """Both in one transaction; they must not contradict each other."""
+        made: dict[str, Any] = {}
+        for each in fields(self):
+            one, two = getattr(self, each.name), getattr(other, each.name)
+            if isinstance(one, Mapping):
+                made[each.name] = {**one, **two}
+            elif isinstance(one, Forgotten):
+                made[each.name] = one | two
+            elif isinstance(one, Sequence) and each.name != "tally":
+                made[each.name] = [*one, *two]
+            else:
+                made[each.name] = one if two is None or two is False else two
+        return Change(**made)
 
     def record(self, manifest: Manifest) -> None:
         """Write everything but segments to the manifest, within a transaction."""

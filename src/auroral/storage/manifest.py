@@ -17,7 +17,7 @@ from auroral.errors import AuroralError, RunError, StateError, ended
 from auroral.storage.commit_count import CommitCount
 from auroral.storage.segment import Segment
 
-FORMAT = 6
+FORMAT = 7
 """Raised when older programs could not read what newer ones write."""
 
 _TABLES = """

@@ -30,7 +30,7 @@ from auroral.disk import (
 from auroral.errors import StateError
 from auroral.ids import HELD
 from auroral.storage.cache import TableCache
-from auroral.storage.change import Change, UnwrittenSegment
+from auroral.storage.change import Change, Forgotten, MovedLog, UnwrittenSegment
 from auroral.storage.compaction import merged, runs_to_merge
 from auroral.storage.contents import has_state, mark_state, sweep
 from auroral.storage.cursors import Cursors
@@ -318,14 +318,16 @@ class Store:
         self, change: Change, written: Sequence[Segment]
     ) -> tuple[list[Segment], list[Segment]]:
         """The new segments with their ids, and those that nobody needs any more."""
-        moved: dict[str, dict[str, int]] = {}
+        heads: dict[str, dict[str, int]] = {}
         for (log, consumer), head in change.heads.items():
-            moved.setdefault(log, {})[consumer] = head
+            heads.setdefault(log, {})[consumer] = head
         with self._transaction():
             registered = [replace(s, id=self.manifest.add_segment(s)) for s in written]
-            gone = [*change.retired]
-            for log, heads in moved.items():
-                oldest = self._cursors.oldest(log, heads)
+            for moved in change.moved:
+                self._move(moved)
+            gone = [*change.retired, *self._forget(change.forgotten)]
+            for log, own in heads.items():
+                oldest = self._cursors.oldest(log, own)
                 held = [*self._logs.get(log, ()), *(s for s in registered if s.log == log)]
                 gone += [segment for segment in held if segment.last < oldest]
             if gone:
@@ -333,6 +335,31 @@ class Store:
             change.record(self.manifest)
             self.fault("before-commit")
         return registered, gone
+
+    def _move(self, moved: MovedLog) -> None:
+        log, to, consumer = moved.log, moved.to, moved.consumer
+        head = self.head(log, consumer)
+        self.manifest.move(log, to, consumer)
+        held = self._logs.setdefault(to, [])
+        held += [replace(segment, log=to) for segment in self._logs.pop(log, ())]
+        self._cursors.drop((log, consumer))
+        self._cursors.set((to, consumer), head, head)
+
+    def _forget(self, forgotten: Forgotten) -> list[Segment]:
+        """Drop what nobody needs; returns the segments that go with it."""
+        for key in forgotten.cursors:
+            self._cursors.drop(key)
+        for counter in forgotten.counters:
+            self.counters.pop(counter, None)
+        gone = [segment for log in forgotten.logs for segment in self._logs.get(log, ())]
+        for log in {log for log, _ in forgotten.cursors}.difference(forgotten.logs):
+            gone += self._needless(log)
+        self.manifest.remove_cursors(forgotten.cursors)
+        self.manifest.remove_progress(forgotten.progress)
+        self.manifest.remove_counters(forgotten.counters)
+        self.manifest.forget_queries([row.first for row in forgotten.queries])
+        self.manifest.forget_gone([(r.first, r.first + r.count) for r in forgotten.queries])
+        return gone
 
     def _apply(
         self, change: Change, registered: Sequence[Segment], gone: Sequence[Segment]
@@ -359,12 +386,6 @@ class Store:
         self.fault("recorded")
         return step
 
-    def forget_queries(self, rows: Sequence[QueryRow]) -> None:
-        """Drop queries that ended before all that is to come."""
-        with self.lock, self._transaction():
-            self.manifest.forget_queries([row.first for row in rows])
-            self.manifest.forget_gone([(row.first, row.first + row.count) for row in rows])
-
     def replace_queries(self, firsts: Sequence[int], instead: Sequence[QueryRow]) -> None:
         """Put the rows of the same queries in place of others."""
         with self.lock, self._transaction():
@@ -379,33 +400,7 @@ class Store:
         counters: Sequence[tuple[str, str]] = (),
     ) -> None:
         """Drop whole logs, consumers that are no more and what was remembered for them."""
-        with self.lock:
-            for key in cursors:
-                self._cursors.drop(key)
-            for key in counters:
-                self.counters.pop(key, None)
-            gone = [segment for log in logs for segment in self._logs.get(log, ())]
-            for log in {log for log, _ in cursors}.difference(logs):
-                gone += self._needless(log)
-            with self._transaction():
-                self.manifest.remove_cursors(cursors)
-                self.manifest.remove_progress(progress)
-                self.manifest.remove_counters(counters)
-                self.manifest.remove_segments([segment.id for segment in gone])
-            self._drop(gone)
-            for log in logs:
-                self._logs.pop(log, None)
-
-    def move(self, log: str, to: str, consumer: str) -> None:
-        """Let another log have all that a log holds, and one of its consumers."""
-        with self.lock:
-            head = self.head(log, consumer)
-            with self._transaction():
-                self.manifest.move(log, to, consumer)
-            held = self._logs.setdefault(to, [])
-            held += [replace(segment, log=to) for segment in self._logs.pop(log, ())]
-            self._cursors.drop((log, consumer))
-            self._cursors.set((to, consumer), head, head)
+        self.commit(Change(forgotten=Forgotten(logs, cursors, progress, counters)))
 
     def forget_sinks(self, target: str) -> None:
         """Drop the positions that sinks of queries which went have had in a file."""
@@ -421,6 +416,18 @@ class Store:
         """Every (log, consumer) of a consumer and of its members, `name[…]`."""
         with self.lock:
             return self._cursors.named(consumer)
+
+    def progress_names(self) -> list[str]:
+        """Under which names progress is remembered."""
+        return list(self.manifest.progress())
+
+    def sinks(self) -> dict[str, Any]:
+        """What is remembered of every sink, by output."""
+        return self.manifest.sinks()
+
+    def sink(self, output: str) -> Any | None:
+        """What is remembered of one sink."""
+        return self.manifest.sink(output)
 
     def held(self) -> set[str]:
         """The logs that keep what one consumer says."""
@@ -472,7 +479,8 @@ class Store:
         """Forget segments that the manifest no longer has, and delete their files."""
         ids = {segment.id for segment in gone}
         for log_name in {segment.log for segment in gone}:
-            self._logs[log_name] = [s for s in self._logs[log_name] if s.id not in ids]
+            left = [s for s in self._logs.get(log_name, ()) if s.id not in ids]
+            self._logs[log_name] = left
         for segment in gone:
             if segment.file:
                 self._cache.drop(segment.file)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from auroral.engine.results.views import View
 from auroral.ids import PendingLogId, PendingReader
-from auroral.storage import Change, QueryRow, Store
+from auroral.storage import Change, Forgotten, MovedLog, QueryRow
 
 Origin = tuple[Sequence[int], bool]
 """The first ids of a query or of the parts of a family; or the id of a member, and True."""
@@ -21,7 +21,7 @@ class PendingDelivery:
 
     output: str
     view: View
-    """How it is read; `Rests.log_of` says where it is now."""
+    """How it is read; `PendingDeliveries.log_of` says where it is now."""
     until: int
     origin: Origin
 
@@ -54,14 +54,29 @@ class SinkDetachment:
     """Whether it wants nothing more, of queries before neither."""
 
 
+class StoredPositions(Protocol):
+    """How far consumers of logs, and sinks, have come."""
+
+    def head(self, log: str, consumer: str) -> int: ...
+
+    def readers(self, consumer: str) -> list[tuple[str, str]]: ...
+
+    def names(self) -> tuple[list[str], list[tuple[str, str]]]: ...
+
+    def sinks(self) -> Mapping[str, Any]: ...
+
+    def sink(self, output: str) -> Any | None: ...
+
+
 class PendingDeliveries:
     """What is left to be got, by output, in the order in which it was left.
 
     The manifest keeps it with the positions of sinks, so a sink that is bound again gets it.
+    Nothing is written here: what has to be remembered is returned.
     """
 
-    def __init__(self, store: Store):
-        self._store = store
+    def __init__(self, stored: StoredPositions):
+        self._stored = stored
         self._held: dict[str, list[PendingDelivery]] = {}
         self.ending: set[str] = set()
         """Outputs that have nothing else to give."""
@@ -69,13 +84,13 @@ class PendingDeliveries:
         """How often more was left, or elsewhere."""
         self._saved: dict[str, list[tuple[int, Origin]]] = {}
         """What an earlier run has left: up to which moments, and of what."""
-        for output, saved in store.manifest.sinks().items():
+        for output, saved in stored.sinks().items():
             if isinstance(saved, dict):  # dead letters have a number
                 pending = saved.get("rests", ())
                 self._saved[output] = [(until, (ids, member)) for until, ids, member in pending]
                 self.ending |= {output} if saved.get("ends") else set()
 
-    def restore(self, view_of: Callable[[Origin], View]) -> None:
+    def restore(self, view_of: Callable[[Origin], View]) -> Change:
         """Know what an earlier run has left, and forget readers that have got everything."""
         for output, saved in self._saved.items():
             made = [
@@ -83,20 +98,19 @@ class PendingDeliveries:
             ]
             self._held |= {output: made} if made else {}
         self._saved = {}
-        for output in [output for output in self.ending if output not in self._held]:
-            self.ending.discard(output)  # its sink had everything, and was not closed
-            self._store.commit(Change(sinks={output: self.record(output, closed=True)}))
-        self.sweep()
+        over = [output for output in self.ending if output not in self._held]
+        self.ending.difference_update(over)  # their sinks had everything, and were not closed
+        sinks = {output: self.record(output, closed=True) for output in over}
+        return Change(sinks=sinks, forgotten=self.sweep())
 
-    def sweep(self) -> None:
+    def sweep(self) -> Forgotten:
         """Forget readers that want nothing more."""
         readers = {rest.reader for rest in self._all()}
         stale = [
-            p for p in self._store.names()[1] if PendingReader.parse(p[1]) and p[1] not in readers
+            p for p in self._stored.names()[1] if PendingReader.parse(p[1]) and p[1] not in readers
         ]
-        if stale:
-            kept = {log for log, _ in stale if PendingLogId.parse(log)}
-            self._store.forget(list(kept - self.logs()), stale)
+        kept = {log for log, _ in stale if PendingLogId.parse(log)}
+        return Forgotten(list(kept - self.logs()), stale)
 
     def of(self, output: str) -> list[PendingDelivery]:
         return list(self._held.get(output, ()))
@@ -108,12 +122,12 @@ class PendingDeliveries:
 
     def log_of(self, rest: PendingDelivery) -> str:
         """Where it is: where its reader is."""
-        places = self._store.readers(rest.reader)
+        places = self._stored.readers(rest.reader)
         return places[0][0] if places else rest.view.log
 
     def head(self, rest: PendingDelivery) -> int:
         """The first moment of it that is left."""
-        return max(self._store.head(self.log_of(rest), rest.reader), rest.view.since)
+        return max(self._stored.head(self.log_of(rest), rest.reader), rest.view.since)
 
     def logs(self) -> set[str]:
         """The logs of which something is left."""
@@ -139,13 +153,16 @@ class PendingDeliveries:
 
         return {row.first for row in rows if is_among(row)}
 
-    def keep(self, is_removed: Callable[[str], bool], moment: int) -> None:
+    def keep(self, is_removed: Callable[[str], bool], moment: int) -> list[MovedLog]:
         """Keep by itself what is left in arcs of boxes that are removed."""
-        for rest in self._all():
-            log = self.log_of(rest)
-            if rest.until <= moment and is_removed(log):
-                self.changes += 1
-                self._store.move(log, str(PendingLogId(rest.origin[0][0])), rest.reader)
+        logs = [(rest, self.log_of(rest)) for rest in self._all() if rest.until <= moment]
+        moved = [
+            MovedLog(log, str(PendingLogId(rest.origin[0][0])), rest.reader)
+            for rest, log in logs
+            if is_removed(log)
+        ]
+        self.changes += len(moved)
+        return moved
 
     def _all(self) -> list[PendingDelivery]:
         return [rest for held in list(self._held.values()) for rest in held]
@@ -178,16 +195,23 @@ class PendingDeliveries:
 
     def record(self, output: str, **more: Any) -> dict[str, Any]:
         """All that it is to say of a sink that stays where it is."""
-        saved = self._store.manifest.sink(output) or {}
+        saved = self._stored.sink(output) or {}
         found = {key: value for key, value in saved.items() if key not in ("rests", "ends")}
         return {**found, **self.saved(output), **more}
 
-    def got(self, rest: PendingDelivery) -> None:
+    def got(self, rest: PendingDelivery) -> Change:
         """Somebody has got all of it."""
         log = self.log_of(rest)
         self._held[rest.output].remove(rest)
         if not self._held[rest.output]:
             del self._held[rest.output]
-        self._store.commit(Change(sinks={rest.output: self.record(rest.output)}))
         over = PendingLogId.parse(log) is not None and log not in self.logs()
-        self._store.forget([log] if over else [], [(log, rest.reader)])
+        return Change(
+            sinks={rest.output: self.record(rest.output)},
+            forgotten=Forgotten([log] if over else [], [(log, rest.reader)]),
+        )
+
+    def close(self, output: str) -> Change:
+        """The sink of an output that has nothing else to give was given everything."""
+        self.ending.discard(output)
+        return Change(sinks={output: self.record(output, closed=True)})

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from auroral.eddy.families import family_of
 from auroral.eddy.query_index import QueryIndex
 from auroral.eddy.registered import RegisteredQuery
 from auroral.engine.lifecycle.pending import PendingDeliveries
-from auroral.engine.queries.family_values import FamilyValues
 from auroral.engine.queries.tally import MatchTally
-from auroral.storage import HELD, QueryRow, Store
+from auroral.storage import HELD, Change, Forgotten, QueryRow
 
 _OFTEN = 64
 """So many are forgotten at a time."""
@@ -25,16 +25,14 @@ class RetiredQueryCollector:
 
     def __init__(
         self,
-        store: Store,
+        head: Callable[[str, str], int],
         query_index: QueryIndex,
-        values: FamilyValues,
         tally: MatchTally,
         pending: PendingDeliveries,
         rows: dict[str, QueryRow],
     ):
-        self._store = store
+        self._head = head
         self._query_index = query_index
-        self._values = values
         self._tally = tally
         self._pending = pending
         self._rows = rows
@@ -45,13 +43,14 @@ class RetiredQueryCollector:
         """As long as results may wait, too."""
         self._due = _OFTEN
 
-    def tidy(self, reached: int | None, epoch_start: int) -> None:
+    def tidy(self, reached: int | None, epoch_start: int) -> tuple[Change, list[QueryRow]] | None:
         """Forget what ended before a moment; None: whatever ended.
 
-        Boxes are there up to where all was settled last.
+        Boxes are there up to where all was settled last. Returns what to remember, and the rows
+        whose values nobody needs after that; None if it is too early.
         """
         if len(self.ended) + len(self.emptied) < self._due:
-            return
+            return None
         needed = self._pending.needs(self.ended)
         left = [row for row in self.ended if row.first not in needed]
         ended = [row for row in left if _is_over(row, epoch_start if is_boxed(row) else reached)]
@@ -61,14 +60,12 @@ class RetiredQueryCollector:
             if row.name in self._rows and self._rows[row.name].first == row.first:
                 del self._rows[row.name]
         self._query_index.change(emptied, drafts={})
-        self._store.forget_queries(rows)
         counters = self._tally.forget([(row.first, row.count) for row in rows])
-        self._store.forget([], [], counters=counters)
-        self._values.drop(row.file for row in rows)
         over = {row.first for row in rows}
         self.ended = [row for row in self.ended if row.first not in over]
         self.emptied = [entry for entry in self.emptied if self._is_there(entry)]
         self._due = len(self.ended) + len(self.emptied) + _OFTEN  # others have to wait longer
+        return Change(forgotten=Forgotten(counters=counters, queries=rows)), rows
 
     def _may_go(self, entry: RegisteredQuery, reached: int | None) -> bool:
         family = self._query_index.families.get(family_of(entry.name))
@@ -77,7 +74,7 @@ class RetiredQueryCollector:
         if next(reversed(family.entries)) == entry.name:  # the next one is called after it
             return False
         last = max(entry.gone.values())
-        taken = not entry.kept or last <= self._store.head(entry.log, HELD)
+        taken = not entry.kept or last <= self._head(entry.log, HELD)
         return taken and (reached is None or last <= reached)
 
     def _is_there(self, entry: RegisteredQuery) -> bool:

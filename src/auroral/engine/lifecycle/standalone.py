@@ -11,12 +11,10 @@ from auroral.engine.results.views import View
 from auroral.ids import ArcId, QueryBoxId
 from auroral.network.queries import Query
 from auroral.network.types import Schema
-from auroral.storage import Change, Store
+from auroral.storage import Change
 
-UNBOXED = "unboxed"
-"""Under which the manifest keeps the queries whose boxes are no more, until what they left goes."""
 FAILED = "failed"
-"""Under which it keeps the queries whose boxes failed, and why."""
+"""Under which the manifest keeps the queries whose boxes failed, and why."""
 
 
 @dataclass(eq=False)
@@ -88,11 +86,11 @@ class StandaloneQueries:
     may be registered already when the boxes of another still run.
     """
 
-    def __init__(self, store: Store):
-        self._store = store
+    def __init__(self, failed: Mapping[str, str]):
+        """`failed` are those that an earlier run has found to fail, and why."""
         self.registered: dict[str, StandaloneQuery] = {}
         """By name."""
-        self._failed: dict[str, str] = json.loads(store.manifest.meta(FAILED) or "{}")
+        self._failed = dict(failed)
         self._known: list[StandaloneQuery] = []
         """All that run, or are to."""
         self.running = ActiveStandalone({}, {})
@@ -120,21 +118,20 @@ class StandaloneQueries:
     def _at(self, moment: int) -> dict[str, StandaloneQuery]:
         return {query.name: query for query in self._known if query.since <= moment < query.until}
 
-    def run(self, moment: int) -> None:
+    def run(self, moment: int) -> Change:
         """Let those run; all before the moment is done."""
         self.running = self.at(moment)
         self._known = [query for query in self._known if query.until > moment]
+        return Change(meta={FAILED: json.dumps(self.running.failed)})
 
-    def noted(self, moment: int) -> dict[str, str]:
-        """What to remember of that: whose boxes are no more, and which of the others failed."""
-        gone = [query.name for query in self._known if query.until <= moment]
-        return {UNBOXED: json.dumps(gone), FAILED: json.dumps(self.at(moment).failed)}
+    def ending(self, moment: int) -> list[StandaloneQuery]:
+        """Those whose boxes run until a moment."""
+        return [query for query in self._known if query.until <= moment]
 
-    def fail(self, culprits: Mapping[str, str]) -> None:
-        """Let queries do nothing more, and remember why; what they have given stays."""
-        failed = {**self.running.failed, **culprits}
-        self._store.commit(Change(meta={FAILED: json.dumps(failed)}))
-        self.running = replace(self.running, failed=failed)
+    def fail(self, culprits: Mapping[str, str]) -> Change:
+        """Let queries do nothing more; what they have given stays."""
+        self.running = replace(self.running, failed={**self.running.failed, **culprits})
+        return Change(meta={FAILED: json.dumps(self.running.failed)})
 
     def why_stopped(self, name: str) -> str | None:
         """Why a registered query does nothing more, if so."""

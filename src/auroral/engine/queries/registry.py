@@ -14,12 +14,13 @@ from typing import Any
 from auroral.eddy.families import FamilyMembers, family_of
 from auroral.eddy.query_index import QueryIndex
 from auroral.eddy.registered import NEVER, RegisteredQuery
-from auroral.engine.lifecycle.epochs import EddyEpochs
-from auroral.engine.lifecycle.pending import Origin, PendingDeliveries, SinkDetachment
+from auroral.engine.lifecycle.machine import Lifecycle
+from auroral.engine.lifecycle.pending import Origin, SinkDetachment
 from auroral.engine.lifecycle.retired import RetiredQueryCollector, is_boxed
-from auroral.engine.lifecycle.standalone import StandaloneQueries, StandaloneQuery
+from auroral.engine.lifecycle.standalone import StandaloneQuery
 from auroral.engine.locks import ReentrantLock
 from auroral.engine.queries.catalogue import Catalogue
+from auroral.engine.queries.eddy_versions import EddyVersions
 from auroral.engine.queries.family_values import FamilyValues, gone_of
 from auroral.engine.queries.modification import Modification, ModificationReader
 from auroral.engine.queries.registrar import Registrar
@@ -29,7 +30,7 @@ from auroral.ids import is_eddy
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema
-from auroral.storage import HELD, Change, QueryRow, Store
+from auroral.storage import HELD, Change, Forgotten, QueryRow, Store
 
 NEXT = "next_query"
 """Under which the manifest keeps the next id: none is ever given twice."""
@@ -51,17 +52,19 @@ class QueryRegistry:
         self.lock = lock or threading.RLock()
         self._values = FamilyValues(store)
         self.query_index = QueryIndex(store.directory / "filters")
-        self.standalone = StandaloneQueries(store)
-        self.pending = PendingDeliveries(store)
+        self.lifecycle = Lifecycle(store, store.manifest.meta, network)
+        self.epochs = self.lifecycle.epochs
+        self.standalone = self.lifecycle.standalone
+        self.pending = self.lifecycle.pending
         self._rows: dict[str, QueryRow] = {}
-        self.versions = EddyEpochs(store, self.query_index, self.lock)
+        self.eddies = EddyVersions(self.epochs, self.query_index, self.lock)
         self.tally = MatchTally(store)
         self.catalogue = Catalogue(self.query_index, self.standalone, self.tally, self.lock)
         registered = self.standalone.registered
         self._reader = ModificationReader(self.query_index, registered, self.catalogue, registrar)
         self._declared: dict[str, QueryRow] = {}
-        self._leftovers = RetiredQueryCollector(
-            store, self.query_index, self._values, self.tally, self.pending, self._rows
+        self._retired = RetiredQueryCollector(
+            store.head, self.query_index, self.tally, self.pending, self._rows
         )
         self._next = 1
         self.changed = 0  # the moment of the last change
@@ -79,10 +82,13 @@ class QueryRegistry:
         `progress` is what was promised up to that moment.
         """
         with self.lock:
-            moment = self.versions.starts[0]
-            self.versions.enter_epoch(self.standalone.noted(moment), progress)
-            self.versions.forget_before(moment)
-            self.standalone.run(moment)
+            self._store.commit(self.lifecycle.epoch_reached(progress))
+            self.eddies.enter(self.epochs.current.start)
+
+    def fail(self, culprits: Mapping[str, str]) -> None:
+        """Let queries whose boxes failed do nothing more."""
+        with self.lock:
+            self._store.commit(self.lifecycle.queries_failed(culprits))
 
     # ── after a restart ──
 
@@ -93,7 +99,8 @@ class QueryRegistry:
         eddy gets the versions it would have had.
         """
         with self.lock:
-            reached, starts = self._store.least_head(is_eddy), self.versions.starts
+            reached = self._store.least_head(is_eddy)
+            starts = [epoch.start for epoch in self.epochs.planned]
             # Until others come, the eddies there are serve what was there before.
             bounds = [*([] if reached is None else [reached]), *starts]
             head = min([*bounds, *(start - 1 for start in starts)], default=0)
@@ -105,7 +112,7 @@ class QueryRegistry:
             self.changed = max([0, *starts, *since, *ended.values(), *left.values()])
             # Without any eddy there is nothing left that one would have to see.
             over = {f for f, until in ended.items() if not bounds or until <= min(bounds)}
-            epoch_start = self.versions.epoch_start
+            epoch_start = self.epochs.current.start
             over -= {
                 r.first
                 for r in rows
@@ -117,9 +124,8 @@ class QueryRegistry:
                 r.first for n, r in self._declared.items() if n in self._network.queries
             }
             needed = self.pending.needs(rows)
-            self._store.forget_queries(
-                [r for r in rows if r.first in over - declaration_fingerprint - needed]
-            )
+            dropped = [r for r in rows if r.first in over - declaration_fingerprint - needed]
+            self._store.commit(Change(forgotten=Forgotten(queries=dropped)))
             kept = [row for row in rows if row.first in over & needed]
             rows = self._values.put_together([row for row in rows if row.first not in over], head)
             self._values.sweep(row.file for row in [*rows, *kept])
@@ -130,11 +136,11 @@ class QueryRegistry:
             moments.update(moment for members in gone.values() for moment in members.values())
             for moment in [head, *sorted(m for m in moments if head < m < NEVER)]:
                 self._replay(entries, gone, moment, first=moment == head)
-            self._leftovers.ended += [row for row in [*rows, *kept] if row.until is not None]
-            self._leftovers.emptied += [e for e in self.query_index.entries.values() if e.is_empty]
+            self._retired.ended += [row for row in [*rows, *kept] if row.until is not None]
+            self._retired.emptied += [e for e in self.query_index.entries.values() if e.is_empty]
             self.standalone.restore(epoch_start)
             every = sorted([*rows, *kept], key=lambda row: row.first)
-            self.pending.restore(partial(self._view_of, every))
+            self._store.commit(self.pending.restore(partial(self._view_of, every)))
 
     def _restored(self, row: QueryRow) -> RegisteredQuery | None:
         self._rows[row.name] = row
@@ -196,7 +202,7 @@ class QueryRegistry:
                 entry.gone |= left
                 touched.append(entry)
         changed = {arc for entry in touched for arc in entry.arcs}
-        self.versions.add_version(changed, moment, always=first)
+        self.eddies.add_version(changed, moment, always=first)
 
     def declared(self) -> tuple[dict[str, Query], list[str]]:
         """What the network says otherwise than it did when this state was left: to add, remove."""
@@ -220,9 +226,13 @@ class QueryRegistry:
     def tidy(self) -> None:
         """Forget queries and members that are no more; no change may be under way."""
         with self.lock:
-            heads = (self._store.least_head(is_eddy), self.versions.next_epoch)
+            heads = (self._store.least_head(is_eddy), self.epochs.next_start)
             reached = min((moment for moment in heads if moment is not None), default=None)
-            self._leftovers.tidy(reached, self.versions.epoch_start)
+            found = self._retired.tidy(reached, self.epochs.current.start)
+            if found is not None:
+                change, rows = found
+                self._store.commit(change)
+                self._values.drop(row.file for row in rows)
 
     def schema(self, name: str, given: Any) -> Schema:
         """The fields of a query that may come."""
@@ -255,17 +265,12 @@ class QueryRegistry:
                 wanted.removed, wanted.members, wanted.entries, drafts=wanted.drafts
             )
             with at() as moment:
-                next_epoch = self.versions.plan_epoch(
-                    wanted.entries, moment, anew=wanted.changes_boxes
-                )
-                self._commit(wanted, moment, next_epoch, self.pending.leave(leaving, moment))
+                self._commit(wanted, moment, leaving)
                 members = [self.query_index.entries[name] for name in wanted.members]
                 entries = [*wanted.entries, *wanted.removed, *members]
-                self.versions.add_version({arc for entry in entries for arc in entry.arcs}, moment)
+                self.eddies.add_version({arc for entry in entries for arc in entry.arcs}, moment)
 
-    def _commit(
-        self, wanted: Modification, moment: int, next_epoch: Mapping[str, str], left: Change
-    ) -> None:
+    def _commit(self, wanted: Modification, moment: int, leaving: Sequence[SinkDetachment]) -> None:
         rows = []
         for entry in wanted.entries:
             entry.since = moment
@@ -274,6 +279,15 @@ class QueryRegistry:
             standalone.since = moment
             rows.append(self._row(standalone.name, standalone.query, wanted, moment))
             standalone.first = rows[-1].first
+        fits = self.eddies.serves(wanted.entries) and not wanted.changes_boxes
+        change = self.lifecycle.queries_changed(
+            moment,
+            flows=None if fits else self.query_index.flows(),
+            added=wanted.standalone,
+            removed=wanted.unboxed,
+            leaving=leaving,
+        )
+        self.eddies.follow()
         ended = {self._rows[name].first: moment for name in wanted.unboxed}
         ended |= {entry.first: moment for entry in wanted.removed}
         gone = {
@@ -288,29 +302,25 @@ class QueryRegistry:
             dropped = [r.first for n, r in self._declared.items() if n not in self._network.queries]
             undeclared = list({*ended, *dropped})
         self._store.commit(
-            Change(
+            change
+            | Change(
                 queries=rows,
                 ended=ended,
                 undeclared=undeclared,
                 gone=gone,
-                heads={**heads, **left.heads},
-                sinks=left.sinks,
-                meta={**next_epoch, NEXT: str(self._next)},
+                heads=heads,
+                meta={NEXT: str(self._next)},
             )
         )
         gone_rows = [self._rows[n] for n in [*wanted.unboxed, *(e.name for e in wanted.removed)]]
-        self._leftovers.ended += [replace(row, until=moment) for row in gone_rows]
+        self._retired.ended += [replace(row, until=moment) for row in gone_rows]
         self._rows.update({row.name: row for row in rows})
         self.changed = max(self.changed, moment)
         self.changes += 1
-        for name in wanted.unboxed:  # before others may have their names
-            self.standalone.remove(name, moment)
-        for standalone in wanted.standalone:
-            self.standalone.add(standalone)
         for name, members in wanted.members.items():
             entry = self.query_index.entries[name]
             entry.gone |= dict.fromkeys(members, moment)
-            self._leftovers.emptied += [entry] if entry.is_empty else []
+            self._retired.emptied += [entry] if entry.is_empty else []
 
     def _row(
         self,

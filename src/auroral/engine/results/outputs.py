@@ -60,7 +60,7 @@ class Outputs:
         }
         self._bound = bound
         self._locks = locks
-        self._generation = queries.versions.generation
+        self._generation = queries.epochs.generation
         self._backlog = Backlog(store)
         catalogue = queries.catalogue
         self.readers = Readers(store, catalogue, self._sources, bound, queries.pending)
@@ -326,9 +326,9 @@ class Outputs:
 
         The lock of the queries is held.
         """
-        if self._generation != self._queries.versions.generation:
+        if self._generation != self._queries.epochs.generation:
             return False  # who writes it is just being put together
-        next_epoch = self._queries.versions.next_epoch
+        next_epoch = self._queries.epochs.next_start
         if next_epoch is not None and next_epoch < moment:
             return False  # who writes it may not be there yet
         emitted = self._stepper.emitted_before(log)

@@ -59,7 +59,7 @@ class EddyStep:
             state_log=lambda table, bucket: str(StateLogId(None, table, bucket)),
         )
         self.arcs = box.sources()
-        self._versions = queries.versions
+        self._versions = queries.eddies
         self._tally = queries.tally
         self._policy = policy
         self._routers: dict[str, Router] = {}

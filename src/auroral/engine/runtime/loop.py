@@ -231,7 +231,7 @@ class Loop:
             self._draft()
             following = None
         staying = following.same if following is not None else frozenset[Superbox]()
-        return Limits(moment, staying, self.execution.context.queries.versions.later_epoch)
+        return Limits(moment, staying, self.execution.context.queries.epochs.later_start)
 
     def _draft(self) -> None:
         """Begin to make ready what comes next."""

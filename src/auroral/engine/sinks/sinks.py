@@ -264,7 +264,7 @@ class Sinks:
                         released.append(thread)
             self._wake(one.output)
         if any(one.gives_up for one in leaving):
-            self._pending.sweep()
+            self._store.commit(Change(forgotten=self._pending.sweep()))
         return released
 
     # ── delivering ──
@@ -486,7 +486,7 @@ class Sinks:
             if self._over or not self._pending.has(rest):  # it has removed itself
                 return
             log = self._pending.log_of(rest)
-            self._pending.got(rest)
+            self._store.commit(self._pending.got(rest))
             self.outputs.let_go(log)
 
     def _close(self, output: str, sink: Sink) -> None:
@@ -495,9 +495,8 @@ class Sinks:
             if self._over or self.ending.get(output) is not sink:
                 return
             del self.ending[output]
-            self._pending.ending.discard(output)
             self.outputs.lag_s.pop(output, None)
-            self._store.commit(Change(sinks={output: self._pending.record(output, closed=True)}))
+            self._store.commit(self._pending.close(output))
             self._release_thread(output, close=False)
         self._shut(output, sink)
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from auroral.engine.lifecycle.standalone import UNBOXED
 from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.results.readers import consumer
 from auroral.ids import (
     NEXT_EPOCH,
     WATERMARKS,
     EddyId,
-    PendingReader,
-    QueryBoxId,
     StateLogId,
     is_superbox,
 )
@@ -74,36 +70,10 @@ def _is_before(one: str, other: str) -> bool:
     return before is not None and after is not None and bool({*before.arcs} & {*after.arcs})
 
 
-def drop_removed_boxes(store: Store, queries: QueryRegistry) -> None:
-    """Drop what boxes of queries that were removed have written and remembered.
-
-    What sinks have still to get of it is kept for them.
-    """
-    removed = set(json.loads(store.manifest.meta(UNBOXED) or "[]"))
-
-    def is_removed(name: str) -> bool:
-        return QueryBoxId.query_of(name) in removed
-
-    if not removed:
-        return
-    with queries.lock:  # a sink's thread records where a delivery lies that is moved here
-        queries.pending.keep(is_removed, queries.versions.epoch_start)
-        logs, cursors = store.names()
-        gone = [log for log in logs if is_removed(log)]
-        kept = store.manifest.progress()
-        store.forget(
-            gone,
-            [(log, r) for log, r in cursors if is_removed(log) and not PendingReader.parse(r)],
-            [name for name in kept if is_removed(name.partition(" of ")[2])],
-            [key for key in store.counters if is_removed(key[0])],
-        )
-        store.commit(Change(meta={UNBOXED: "[]"}))
-
-
 def drop_unused_eddy_state(store: Store, queries: QueryRegistry) -> None:
     """Drop the panes and SteMs of queries that went with a change of boxes, or before a restart."""
     logs, _ = store.names()
-    wanted = queries.versions.tables()
+    wanted = queries.eddies.tables()
     state = {log: StateLogId.parse(log) for log in logs}
     gone = [log for log, id in state.items() if id and id.box is None and id.table not in wanted]
     if gone:

@@ -16,7 +16,6 @@ from auroral.engine.runtime.stepper import Stepper
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.sinks.sinks import Sinks
 from auroral.engine.topology.consumers import (
-    drop_removed_boxes,
     drop_unused_eddy_state,
     register_consumers,
     release_retained,
@@ -69,7 +68,9 @@ class Execution:
 def initial_plan(context: EngineContext) -> ExecutionPlan:
     """The network as it was when an earlier run ended, or as it is without queries."""
     empty_slots(context.store)
-    return make_plan(context, context.queries.standalone.running, context.queries.versions.flows)
+    return make_plan(
+        context, context.queries.standalone.running, context.queries.epochs.current.flows
+    )
 
 
 def build_execution(
@@ -85,14 +86,13 @@ def build_execution(
     """
     settings, store, queries = context.settings, context.store, context.queries
     checked, superboxes, arcs = plan.checked, plan.superboxes, plan.arcs
-    drop_removed_boxes(store, queries)
     drop_unused_eddy_state(store, queries)
     boxes = {box for superbox in superboxes for box in superbox.boxes}
     watermarks = WatermarkTracker(checked, store.manifest.progress(), boxes)
     store.progressing = plan.progressing
-    begin = lambda box: max(queries.versions.epoch_start, plan.standalone.began(box))  # noqa: E731
+    begin = lambda box: max(queries.epochs.current.start, plan.standalone.began(box))  # noqa: E731
     register_consumers(store, superboxes, arcs, watermarks.logs(), begin)
-    release_retained(store, queries.versions.next_epoch)
+    release_retained(store, queries.epochs.next_start)
     _forget_steps(store, superboxes)
     if ended is not None:
         watermarks.end(ended)
@@ -126,18 +126,18 @@ def build_execution(
                 step.discard()
     sinks.serve(outputs)
     return Execution(
-        context, plan, watermarks, steps, stepper, outputs, sinks, queries.versions.generation
+        context, plan, watermarks, steps, stepper, outputs, sinks, queries.epochs.generation
     )
 
 
 def next_epoch_start(execution: Execution) -> int | None:
     """The moment from which on there are other boxes."""
-    return execution.context.queries.versions.next_epoch
+    return execution.context.queries.epochs.next_start
 
 
 def is_latest(execution: Execution) -> bool:
     """Whether no others have come, which may just be put together."""
-    return execution.generation == execution.context.queries.versions.generation
+    return execution.generation == execution.context.queries.epochs.generation
 
 
 def plan_next(execution: Execution) -> ExecutionPlan:
@@ -155,7 +155,7 @@ def _next(execution: Execution) -> tuple[ActiveStandalone, Flows]:
     with queries.lock:
         moment = next_epoch_start(execution)
         standalone = queries.standalone.running if moment is None else queries.standalone.at(moment)
-        return standalone, queries.versions.next_flows
+        return standalone, queries.epochs.next.flows
 
 
 def retain_for_next(execution: Execution) -> None:
@@ -179,13 +179,13 @@ def next_execution(before: Execution, following: ExecutionPlan) -> Execution | N
     with queries.lock:
         if not is_epoch_complete(before, following) or not is_planned_next(before, following):
             return None
-        queries.enter_epoch(before.stepper.progress(queries.versions.starts[0]))
+        queries.enter_epoch(before.stepper.progress(queries.epochs.next.start))
     return build_execution(before.context, following, ended=before.watermarks.ended, before=before)
 
 
 def without_failed_queries(before: Execution, error: RunError) -> Execution:
     """The same network without the queries whose boxes failed; an error if none did by itself."""
-    standalone = before.context.queries.standalone
+    queries = before.context.queries
     owner = before.plan.standalone.owner
     tried = error.code in ("SPARK_FAILED", "STEP_TIMEOUT")
     culprits = before.stepper.culprits(owner) if tried else {}
@@ -194,8 +194,9 @@ def without_failed_queries(before: Execution, error: RunError) -> Execution:
         return before
     if not culprits:
         raise error
-    standalone.fail(culprits)
-    reduced = make_plan(before.context, standalone.running, before.plan.flows, before.plan)
+    queries.fail(culprits)
+    running = queries.standalone.running
+    reduced = make_plan(before.context, running, before.plan.flows, before.plan)
     return build_execution(before.context, reduced, ended=before.watermarks.ended, before=before)
 
 

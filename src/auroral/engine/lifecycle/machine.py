@@ -1,0 +1,102 @@
+"""The life of networks, queries and deliveries: events in, what to remember out.
+
+Nothing here reads or writes files, and nothing takes a lock. Whoever reports an event holds the
+lock of the queries and commits the change that is returned.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from auroral.engine.lifecycle.epochs import EpochSchedule, Flows
+from auroral.engine.lifecycle.pending import (
+    PendingDeliveries,
+    SinkDetachment,
+    StoredPositions,
+)
+from auroral.engine.lifecycle.standalone import FAILED, StandaloneQueries, StandaloneQuery
+from auroral.ids import PendingReader, QueryBoxId
+from auroral.network.network import Network
+from auroral.storage import Change, Forgotten
+
+
+class StoredNames(StoredPositions, Protocol):
+    """What a store has names for."""
+
+    @property
+    def counters(self) -> Mapping[tuple[str, str], int]: ...
+
+    def progress_names(self) -> Iterable[str]: ...
+
+
+class Lifecycle:
+    """Which network, queries and undelivered results there are, and from which moments on."""
+
+    def __init__(self, stored: StoredNames, meta: Callable[[str], str | None], network: Network):
+        """Take up what an earlier run has left."""
+        self._stored = stored
+        self.epochs = EpochSchedule(meta, network)
+        self.standalone = StandaloneQueries(json.loads(meta(FAILED) or "{}"))
+        self.pending = PendingDeliveries(stored)
+
+    # ── events ──
+
+    def queries_changed(
+        self,
+        moment: int,
+        *,
+        flows: Flows | None,
+        added: Sequence[StandaloneQuery],
+        removed: Sequence[str],
+        leaving: Sequence[SinkDetachment],
+    ) -> Change:
+        """Queries come and go at a moment; `flows` are the eddies there must be, if others.
+
+        `leaving` are outputs whose queries go: their sinks get what is left.
+        """
+        change = self.pending.leave(leaving, moment)
+        if flows is not None:
+            change |= self.epochs.plan(moment, flows)
+        for name in removed:  # before others may have their names
+            self.standalone.remove(name, moment)
+        for query in added:
+            self.standalone.add(query)
+        return change
+
+    def epoch_reached(self, progress: Mapping[str, Any]) -> Change:
+        """Everything before the next epoch is done; `progress` is what was promised up to it."""
+        change = self.epochs.enter()
+        start = self.epochs.current.start
+        gone = {query.name for query in self.standalone.ending(start)}
+        change |= self.standalone.run(start)
+
+        def is_removed(name: str) -> bool:
+            return QueryBoxId.query_of(name) in gone
+
+        change.progress = {n: s for n, s in progress.items() if not is_removed(_box_of(n))}
+        return change | self._removed(is_removed, start) if gone else change
+
+    def queries_failed(self, culprits: Mapping[str, str]) -> Change:
+        """The boxes of queries failed, each by itself, and why."""
+        return self.standalone.fail(culprits)
+
+    # ── what follows ──
+
+    def _removed(self, is_removed: Callable[[str], bool], moment: int) -> Change:
+        """Forget what boxes have written and remembered; what sinks have still to get is kept."""
+        moved = self.pending.keep(is_removed, moment)
+        logs, cursors = self._stored.names()
+        forgotten = Forgotten(
+            [log for log in logs if is_removed(log) and log not in {m.log for m in moved}],
+            [(log, r) for log, r in cursors if is_removed(log) and not PendingReader.parse(r)],
+            [n for n in self._stored.progress_names() if is_removed(_box_of(n))],
+            [key for key in self._stored.counters if is_removed(key[0])],
+        )
+        return Change(moved=moved, forgotten=forgotten)
+
+
+def _box_of(progress: str) -> str:
+    """The box that progress is remembered of, as in `pending of crowd`; else nothing."""
+    return progress.partition(" of ")[2]
