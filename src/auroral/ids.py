@@ -254,6 +254,29 @@ class PendingReader:
         return f"{_PENDING}{self.until} of {self.output}"
 
 
+@dataclass(frozen=True)
+class LogOwner:
+    """The box or stream that a log belongs to."""
+
+    name: str
+    is_state: bool = False
+    """Whether the log is what the box remembers, not what it has emitted."""
+
+
+def owner_of(log: str) -> LogOwner:
+    """Whose an arc, a state table or the origins of a stream are.
+
+    >>> owner_of("across.rest"), owner_of("crowd#windows/3"), owner_of("origins@reports").name
+    (LogOwner(name='across', is_state=False), LogOwner(name='crowd', is_state=True), 'reports')
+    """
+    state = StateLogId.parse(log)
+    if state is not None:
+        return LogOwner(state.box or log, is_state=True)
+    if log.startswith(_ORIGINS):
+        return LogOwner(log.removeprefix(_ORIGINS))
+    return LogOwner(ArcId.parse(log).producer)
+
+
 CLOCK_LOG = "clock@"
 """The log of moments and times from which heartbeats and timeouts are computed."""
 ALL_QUERIES = "every query"

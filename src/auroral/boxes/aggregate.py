@@ -99,6 +99,11 @@ class Aggregate(OneInput):
             names |= frozenset(opens.fields)
         return (names,)
 
+    def state_shape(self) -> dict[str, Any]:
+        shape = super().state_shape()
+        window = {key: value for key, value in shape["window"].items() if key != "timeout"}
+        return {**shape, "window": window}
+
     @property
     def times_out(self) -> bool:
         return self.window.timeout is not None

@@ -90,6 +90,9 @@ class Join(ManyInputs):
                 ports[name] = schema
         return ports
 
+    def state_shape(self) -> dict[str, Any]:
+        return {key: value for key, value in super().state_shape().items() if key != "timeout"}
+
     def calls(self, inputs: Sequence[Schema], scope: Scope) -> FunctionCalls:
         """Its predicate, and the Python functions that it calls.
 

@@ -43,6 +43,9 @@ class Resample(ManyInputs):
         require_timeout(self.timeout)
         require_some(self.compute, "a resample")
 
+    def state_shape(self) -> dict[str, Any]:
+        return {key: value for key, value in super().state_shape().items() if key != "timeout"}
+
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
         left, right = inputs
         on = self.left.type_in(left, "left", tuple_number=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import logging
 import os
 import time
@@ -18,12 +19,20 @@ from pyspark.sql import DataFrame, SparkSession
 
 from auroral.engine.context import EngineContext, Settings
 from auroral.engine.ingest.dead_letters import DeadLetters
-from auroral.engine.ingest.declared_sources import declared_sources, interleaved, named
+from auroral.engine.ingest.declared_sources import (
+    declared_sources,
+    interleaved,
+    named,
+    named_apart,
+)
 from auroral.engine.ingest.ingest import Ingest
 from auroral.engine.ingest.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.ingest.tables import require_tables
 from auroral.engine.inspect.statistics import describe_entity, entities, statistics
 from auroral.engine.lifecycle.changes import QueryChanges
+from auroral.engine.lifecycle.edits import NetworkEdit, read_edit
+from auroral.engine.lifecycle.epochs import RUNNING, DeclaredNetwork
+from auroral.engine.lifecycle.network_changes import NetworkChanges
 from auroral.engine.locks import EngineLocks
 from auroral.engine.queries.modification import requested
 from auroral.engine.queries.registrar import Registrar
@@ -36,9 +45,11 @@ from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.sinks.declared import declared_sinks
 from auroral.engine.sinks.file_ownership import require_own_files
 from auroral.engine.topology.execution import build_execution, initial_plan
-from auroral.engine.topology.identity import identity
+from auroral.engine.topology.identity import identity, remembered, restored
+from auroral.engine.topology.plan import check_expanded
 from auroral.engine.topology.superboxes import declared_jars, require_executable, require_jars
 from auroral.errors import AuroralError, RunError, UsageError, require_name, too_late
+from auroral.ids import ArcId
 from auroral.io.open import as_sink, naming
 from auroral.io.paths import require_local
 from auroral.io.sinks.sink import Delivery, Sink
@@ -50,7 +61,7 @@ from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.running.executor import SparkExecutor, StepExecutor
 from auroral.spark.session.causes import FROM_SPARK, reason
 from auroral.spark.session.session import cores_of, start_session, step_session
-from auroral.storage import DURABILITIES, Store
+from auroral.storage import DURABILITIES, Change, Store
 from auroral.storage.identity import default_buckets
 
 _LOG = logging.getLogger("auroral")
@@ -146,7 +157,7 @@ class Engine:
         """Check the network, open its state, start Spark and begin to work."""
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
-        self.network = with_late_outputs(self.network, self._sinks)
+        self._given = self.network = with_late_outputs(self.network, self._sinks)
         self.check()
         self._locks = EngineLocks()
         self._store = Store(
@@ -160,13 +171,15 @@ class Engine:
         )
         try:
             self._now_us = MonotoneClock(self._given_now_us, after=last_time_us(self._store))
-            if self._store.durable:
-                # Before Spark starts: a wrong directory should be told at once.
-                self._store.bind_network(identity(self.network, self._sinks))
+            # Before Spark starts: a wrong directory should be told at once.
+            declared, edited = self._bind_state()
+            self.network = declared.network
             executor = self._executor or self._start_spark()
-            registrar = Registrar(self.network, executor.resolver)
-            check(self.network, executor.resolver, registrar.check)
-            self._open(registrar, executor)
+            registrar = Registrar(self._given, executor.resolver)
+            check(self._given, executor.resolver, registrar.check)
+            if self.network is not self._given:
+                registrar.serve(self.network)
+            self._open(registrar, executor, declared, edited=edited)
         except BaseException as error:
             self._store.close()
             if isinstance(error, FROM_SPARK):
@@ -183,8 +196,34 @@ class Engine:
                 is_well=lambda: loop.failure is None,
             )
         self._loop.start()
+        if edited:
+            self._edit(self._given, by_file=True)
         self._read_declared_streams()
         return self
+
+    def _bind_state(self) -> tuple[DeclaredNetwork, bool]:
+        """The network to begin with, and whether the given one is another, to be changed to."""
+        given = DeclaredNetwork(self._given, self._bound_arcs(self._given))
+        if not self._store.durable:
+            return given, False
+        document = identity(given.network, given.bound)
+        edited = self._store.bind_network(document)
+        running = self._store.manifest.meta(RUNNING)
+        if running is None:
+            saved = json.dumps(remembered(given.network, given.bound))
+            self._store.commit(Change(meta={RUNNING: saved}))
+            return given, False
+        declared = self._restored(json.loads(running))
+        return (declared if edited or declared.network != given.network else given), edited
+
+    def _restored(self, document: Mapping[str, Any]) -> DeclaredNetwork:
+        return DeclaredNetwork(*restored(document, self._given))
+
+    def _bound_arcs(self, network: Network) -> frozenset[str]:
+        """Arcs of boxes and streams that are delivered only because they were given a sink."""
+        arcs = {*network.streams, *network.boxes}
+        names = [name for name in self._sinks if name not in network.outputs]
+        return frozenset(name for name in names if ArcId.parse(name).producer in arcs)
 
     def _start_spark(self) -> SparkExecutor:
         self.spark = self._given_spark or start_session(
@@ -226,28 +265,41 @@ class Engine:
             self.shutdown()
             raise
 
-    def _open(self, registrar: Registrar, executor: StepExecutor) -> None:
+    def _open(
+        self,
+        registrar: Registrar,
+        executor: StepExecutor,
+        declared: DeclaredNetwork,
+        *,
+        edited: bool,
+    ) -> None:
         store = self._store
         self._dead = DeadLetters(self._dead_path or store.directory / "dead-letters.jsonl", store)
         self._readers: list[StreamReader] = []
         settings = Settings(
-            self.network,
             executor,
             self._tables,
-            self._sinks,
             self._train,
             self._driver_bytes,
             self._now_us,
             self._step_timeout_s,
         )
-        self._queries = QueryRegistry(store, self.network, registrar, self._locks.queries)
+        self._queries = QueryRegistry(
+            store, declared, registrar, self._locks.queries, self._restored
+        )
         self._queries.restore()
+        latest = self._queries.epochs.latest.declared
+        if latest is not declared:  # it was planned when an earlier run ended
+            self.network = latest.network
+            registrar.serve(latest.network)
         workers = (self._workers or executor.workers) if self._background else 0
         pool = StepPool[StepOutcome](workers, self._wake)
         self._context = EngineContext(settings, store, self._queries, self._dead, pool, self._locks)
         context = self._context
         plan = initial_plan(context)
         checked = plan.checked
+        if latest is not declared:
+            checked = check_expanded(executor.resolver, self._queries.epochs.latest, {})
         with_clock = WatermarkTracker(checked).uses_clock
         arrival = self._clock == "arrival"
         self._ingest = Ingest(
@@ -263,6 +315,7 @@ class Engine:
         self._now_us.not_before(self._ingest.newest_us)
         execution = build_execution(context, plan, ended=self._ingest.ended)
         sources = [*self._sources, *declared_sources(self.network, self._sources)]
+        sources = [] if edited else sources  # the streams may be others
         self._endless = not all(source.finite for source in sources)
         self._loop = Loop(
             self._ingest,
@@ -271,14 +324,19 @@ class Engine:
             train=self._train,
             background=self._background,
             heartbeats=with_clock and self._clock == "wall",
+            wall=self._clock == "wall",
             lock=self._locks.round,
         )
         self._changing = QueryChanges(self._queries, self._ingest, self._loop, self._locks.changes)
+        self._network_changes = NetworkChanges(
+            context, self._ingest, self._loop, self._locks.changes
+        )
         try:
             self._bind(last=False)  # what waits for sinks of queries that the network has no more
-            self._changing.change(*self._queries.declared(), declared=True)
-            registrar.registered()
-            self._bind(last=True)
+            if not edited:
+                self._changing.change(*self._queries.declared(), declared=True)
+                registrar.registered()
+            self._bind(last=not edited)
         except BaseException:
             execution.sinks.close()
             raise
@@ -290,21 +348,88 @@ class Engine:
     def _bind(self, *, last: bool) -> None:
         execution = self._loop.execution
         own = self._sinks
-        declared = declared_sinks(self.network, execution.checked, execution.sinks.schema, own)
+        have = {**own, **execution.sinks.all}
+        declared = declared_sinks(self.network, execution.checked, execution.sinks.schema, have)
         execution.sinks.bind_all({**declared, **own}, self.network, last=last)
 
     # ── queries come and go ──
 
-    def modify(self, *, add: Mapping[str, Any] | None = None, remove: Sequence[str] = ()) -> None:
-        """Add and remove continuous queries while data flow, all of them or none.
+    def modify(
+        self,
+        *,
+        add: Mapping[str, Any] | None = None,
+        remove: Sequence[str] = (),
+        network: Network | None = None,
+    ) -> dict[str, list[str]]:
+        """Change the network while data flow, wholly or not at all.
 
-        `add` maps names to SQL, `Query` or `Family`; to rows, for more members of a family that
-        is there. `remove` lists queries, families, or members as in `alerts[17]`. Queries see the
-        tuples that arrive after the call.
+        `add` maps names to declarations: queries as SQL, `Query` or `Family`, rows for more
+        members of a family that is there, boxes, streams, outputs and the rest as objects or as
+        the keys of a network file, also under `streams`, `boxes` and so on. `remove` lists names,
+        members as in `alerts[17]`, or `outputs.alerts` for an output that is called like a box.
+        What is in both is replaced. With `network` the whole network is another.
+
+        New boxes and queries see the tuples that arrive after the call. Returns what was added,
+        removed and rebuilt, and whether the state of rebuilt boxes was kept, drained or reset.
         """
         self._require_running()
-        self._changing.change(*requested(add, remove))
+        wanted = read_edit(self.network, add, remove, network)
+        if wanted.network is None:
+            self._changing.change(*requested(wanted.add, wanted.remove))
+            self._loop.wake()
+            return wanted.queries_report()
+        self._loop.require_outside("change the network")
+        return self._edit(wanted.network, by_file=False, more=wanted)
+
+    def _edit(
+        self, network: Network, *, by_file: bool, more: NetworkEdit | None = None
+    ) -> dict[str, list[str]]:
+        """Put another network in the place of this one."""
+        network = with_late_outputs(network.importing(), self._sinks)
+        edit = more or NetworkEdit({}, [], network)
+        require_executable(network, self._sinks, self._tables)
+        require_own_files(network, self._sources, self._sinks, self._dead_path)
+        declared = DeclaredNetwork(network, self._bound_arcs(network))
+        before = self._queries.epochs.latest.declared
+        going = [*edit.remove, *self._queries.undeclared(network)]
+        planned = self._network_changes.plan(declared, going)
+        self._loop.execution.sinks.require_fields(planned.output_fields)
+        touched = self._network_changes.queries_touched(planned, going)
+        if touched:
+            self._changing.change({}, touched)
+        moment = self._network_changes.make(planned, by_file=by_file)
+        self.network = network
+        self._loop.await_epoch(moment)
+        self._bind_more(last=False)
+        if by_file or edit.whole:
+            self._changing.change(*self._queries.declared(), declared=True)
+            self._bind_more(last=by_file)
+        left = [name for name in edit.remove if name not in touched]
+        if edit.add or left:
+            self._changing.change(*requested(edit.add, left))
+        self._follow_sources(before.network, by_file=by_file)
         self._loop.wake()
+        return edit.merged_report(planned.report(before))
+
+    def _bind_more(self, *, last: bool) -> None:
+        """Give outputs that have come their sinks."""
+        with self._loop.between_rounds(), self._locks.changes:
+            self._bind(last=last)
+
+    def _follow_sources(self, before: Network, *, by_file: bool) -> None:
+        """Read the sources of streams that have come or changed, and not of those that are gone."""
+        network = self.network
+        kept = [name for name in network.streams if not by_file and name in before.streams]
+        kept = [n for n in kept if before.streams[n].sources == network.streams[n].sources]
+        bound = [source for source in self._sources if source.stream in network.streams]
+        sources = [*bound, *declared_sources(network, bound)]
+        self._endless = not all(source.finite for source in sources)
+        fresh = [source for source in sources if source.stream not in kept]
+        gone = {*before.streams} - {*kept}
+        if not fresh and not gone:
+            return
+        position = self._store.manifest.source(ALL_SOURCES)
+        self._loop.change_sources(gone, named_apart(network, fresh, sources), position)
 
     def matches(self, query: str | None = None) -> pa.Table:
         """How often each query matched, exactly once, and on how many tuples it failed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,6 @@ from auroral.engine.locks import EngineLocks
 from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
-from auroral.network.network import Network
 from auroral.spark.running.executor import StepExecutor
 from auroral.storage import Store
 
@@ -20,11 +19,8 @@ from auroral.storage import Store
 class Settings:
     """What an engine was given and never changes."""
 
-    network: Network
     executor: StepExecutor
     tables: Mapping[str, Any]
-    bound: Iterable[str]
-    """Outputs that have a sink."""
     train: int
     driver_bytes: int
     now_us: Callable[[], int]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from auroral.errors import NetworkError, UsageError
 from auroral.network.declarations import Declaration
@@ -33,6 +33,7 @@ class Scope:
     """The Python functions that expressions may call, by their names in lower case."""
 
 
+_NO_MEANING = ("on_change", "description", "tags")
 LATE = "late"
 LATE_PORTS = frozenset((LATE, "left_late", "right_late"))
 """Ports for tuples that came too late; nothing is promised there."""
@@ -60,6 +61,18 @@ class Box(Declaration):
     """Whether a table may stand in place of an arc."""
 
     box: str
+    on_change: Literal["keep", "drain", "reset"] = "keep"
+    """What becomes of its state when it is declared otherwise: keep it if it still fits, close its
+    windows first, or begin anew."""
+
+    def meaning(self) -> dict[str, Any]:
+        """Its parameters without what does not change what it does; functions as they are."""
+        parameters = self.model_dump(exclude_defaults=True)
+        return {k: v for k, v in parameters.items() if k not in _NO_MEANING}
+
+    def state_shape(self) -> dict[str, Any]:
+        """What its state depends on: boxes of the same shape can go on with each other's state."""
+        return {k: v for k, v in self.meaning().items() if k not in ("input", "inputs")}
 
     @property
     def times_out(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,8 +40,9 @@ M = TypeVar("M", bound=BaseModel)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")  # files are called by names, too
 _SHARED = ("streams", "tables", "boxes", "queries", "connection_points")
 """The sections whose names share one name space."""
-_NAMED = ("functions", *_SHARED, "groups", "outputs")
-SECTIONS = ("network", *_NAMED, "engine")
+NAMED = ("functions", *_SHARED, "groups", "outputs")
+"""The sections that hold declarations by name."""
+SECTIONS = ("network", *NAMED, "engine")
 _CLASSES: Mapping[str, type[BaseModel]] = {
     "functions": Function,
     "streams": Stream,
@@ -260,7 +261,7 @@ class Network:
                 where=positions.describe("network"),
             )
         network = Network(name, positions=positions, directory=directory)
-        for section in _NAMED:
+        for section in NAMED:
             network._read(section, document.get(section))
         if document.get("engine") is not None:
             network.engine = network._validated(EngineOptions, document["engine"], ("engine",))
@@ -269,7 +270,7 @@ class Network:
     def save(self, path: str | Path) -> None:
         """Write the network file; `load` gives the same network back."""
         document = self.document()
-        for section in _NAMED:
+        for section in NAMED:
             for name, entry in document.get(section, {}).items():
                 if problem := unimportable(entry):
                     raise self.locate(problem, section, name)
@@ -279,7 +280,7 @@ class Network:
         """The plain data of the network file."""
         sections: dict[str, Any] = {
             section: {name: self._entry(section, name) for name in getattr(self, section)}
-            for section in _NAMED
+            for section in NAMED
         }
         sections["engine"] = self.engine.document()
         return {"network": self.name, **{key: part for key, part in sections.items() if part}}
@@ -294,9 +295,7 @@ class Network:
 
     def _content(self) -> dict[str, Any]:
         return {
-            key: {name: json.dumps(entry) for name, entry in part.items()}
-            if key in _NAMED
-            else part
+            key: {name: json.dumps(entry) for name, entry in part.items()} if key in NAMED else part
             for key, part in self.document().items()
         }
 
@@ -343,6 +342,18 @@ class Network:
         else:
             part = self._validated(_CLASSES[section], declared, path)
         getattr(self, section)[name] = part
+
+    def declare(self, section: str, name: str, declared: Any) -> None:
+        """Add a part as a file would declare it under a section, or as an object."""
+        self._declare(section, name, declared)
+
+    def forget_members(self, boxes: Collection[str]) -> None:
+        """Let groups do without boxes that are no more; groups that had no others go, too."""
+        groups = {
+            name: tuple(box for box in members if box not in boxes)
+            for name, members in self.groups.items()
+        }
+        self.groups = {name: members for name, members in groups.items() if members}
 
     def declared_query(self, name: str, declared: Any) -> Query:
         """A query as a file or an application may give it."""

@@ -53,21 +53,23 @@ def default_buckets(cores: int) -> int:
     return 1 << (2 * cores - 1).bit_length()
 
 
-def bind_network(manifest: Manifest, document: Mapping[str, Any], directory: Path) -> None:
-    """Make a directory a network's, or refuse another's."""
+def bind_network(manifest: Manifest, document: Mapping[str, Any], directory: Path) -> bool:
+    """Make a directory a network's, or refuse another's; whether it is declared otherwise now."""
     text = json.dumps(canonical(document))
     found = manifest.meta("network")
     if found is None:
         with manifest.transaction():
             manifest.set_meta("network", text)
-    elif found != text:
-        other = json.loads(found)
+        return False
+    other = json.loads(found)
+    if other.get("network") != document.get("network"):
         raise StateError(
             "STATE_OF_OTHER_NETWORK",
             f"the state directory belongs to {difference(other, canonical(document))}",
             where=str(directory),
             hint="use the network it was made with, or another directory",
         )
+    return found != text
 
 
 def canonical(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -173,9 +173,9 @@ class Store:
             with disk_errors(self.directory):
                 self._unsynced.sync()
 
-    def bind_network(self, document: Mapping[str, Any]) -> None:
-        """Make the directory this network's, or refuse another's."""
-        bind_network(self.manifest, document, self.directory)
+    def bind_network(self, document: Mapping[str, Any]) -> bool:
+        """Make the directory this network's, or refuse another's; whether it has changed since."""
+        return bind_network(self.manifest, document, self.directory)
 
     # ── reading ──
 

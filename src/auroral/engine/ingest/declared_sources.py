@@ -49,16 +49,21 @@ def interleaved(
     """
     if not sources:
         return None
-    every: list[Source] = []
-    for source in sources:
-        own = [other for other in sources if other.stream == source.stream]
-        if len(own) > 1 and not isinstance(source, NamedSource):
-            source = named(network, source, str(own.index(source) + 1), None)
-        every.append(source)
-    merged = Interleaver(every)
+    merged = Interleaver(named_apart(network, sources, sources))
     if position is not None:
         merged.seek(position)
     return merged
+
+
+def named_apart(network: Network, some: Sequence[Source], every: Sequence[Source]) -> list[Source]:
+    """Some of all sources, with numbers for names where a stream has several without any."""
+    found: list[Source] = []
+    for source in some:
+        own = [other for other in every if other.stream == source.stream]
+        if len(own) > 1 and not isinstance(source, NamedSource):
+            source = named(network, source, str(own.index(source) + 1), None)
+        found.append(source)
+    return found
 
 
 def declared_source(

@@ -51,14 +51,16 @@ class _Held:
     tuples: pa.Table
     times: Any
     """One time for all, or one for each."""
+    stride: int
+    """How far the moments of its tuples are apart."""
 
 
-def _together(held: Sequence[_Held], schema: pa.Schema, stride: int) -> pa.Table:
+def _together(held: Sequence[_Held], schema: pa.Schema) -> pa.Table:
     """Batches as one table with hidden columns."""
     tuples = pa.concat_tables([h.tuples for h in held]).combine_chunks()
     counts = [h.tuples.num_rows for h in held]
     moments = np.concatenate(
-        [h.first + stride * np.arange(n) for h, n in zip(held, counts, strict=True)]
+        [h.first + h.stride * np.arange(n) for h, n in zip(held, counts, strict=True)]
     )
     times = np.concatenate([np.broadcast_to(h.times, n) for h, n in zip(held, counts, strict=True)])
     columns = [pa.array(moments, pa.int64()), pa.array(times, pa.int64()), *tuples.columns]
@@ -85,11 +87,31 @@ class Ingest:
         self._dead = dead
         # When time is what arrivals say, an arrival that says nothing comes at no time at all.
         self._now_us: Callable[[], int] = (lambda: 0) if arrival else now_us
+        self._lock = lock or threading.RLock()
+        self._closed = False
+        self._serve(checked, with_clock=with_clock)
+        self._waiting: dict[str, list[_Held]] = {}
+        self._clock: list[tuple[Any, Any]] = []
+        self.next_moment = self._complete = store.next_moment
+        ended = store.manifest.meta("ended")
+        self.ended = None if ended is None else int(ended)
+        """The moment at which all input ended."""
+        self._journal = (
+            Journal(store.directory / "journal", power=store.power) if store.durable else None
+        )
+        self.newest_us = 0
+        """When the newest arrival came of those that an earlier run left in the journal."""
+        self._replay()
+        # A power failure may take what was journalled, and leave a later change of queries.
+        self.next_moment = max(self.next_moment, after)
+        if not self._waiting:
+            self._complete = self.next_moment
+
+    def _serve(self, checked: CheckedNetwork, *, with_clock: bool) -> None:
+        """Take tuples of the streams of a network from now on."""
         self._with_clock = with_clock
         self._stride = 2 if with_clock else 1
         """How many moments an arrival takes: the clock's, if it matters, comes before its own."""
-        self._lock = lock or threading.RLock()
-        self._closed = False
         self._logs = running_names(checked.network)
         """The logs of streams, by what users call them; so is everything else here."""
         streams = {name: checked.network.streams[log] for name, log in self._logs.items()}
@@ -113,25 +135,9 @@ class Ingest:
         self._origins: dict[str, dict[str, int]] = {
             name: {origin: code for code, origin in enumerate(numbered)}
             for name in self._marked
-            if (numbered := store.manifest.source(origins_log(self._logs[name]))) is not None
+            if (numbered := self._store.manifest.source(origins_log(self._logs[name]))) is not None
         }
         """The numbers of origins in the logs, by stream and name."""
-        self._waiting: dict[str, list[_Held]] = {}
-        self._clock: list[tuple[Any, Any]] = []
-        self.next_moment = self._complete = store.next_moment
-        ended = store.manifest.meta("ended")
-        self.ended = None if ended is None else int(ended)
-        """The moment at which all input ended."""
-        self._journal = (
-            Journal(store.directory / "journal", power=store.power) if store.durable else None
-        )
-        self.newest_us = 0
-        """When the newest arrival came of those that an earlier run left in the journal."""
-        self._replay()
-        # A power failure may take what was journalled, and leave a later change of queries.
-        self.next_moment = max(self.next_moment, after)
-        if not self._waiting:
-            self._complete = self.next_moment
 
     # ── the ways in ──
 
@@ -241,6 +247,23 @@ class Ingest:
         with self._lock:
             yield self.next_moment
 
+    @contextmanager
+    def at_change(self, checked: CheckedNetwork, *, with_clock: bool, ends: bool) -> Iterator[int]:
+        """The moment from which on there is another network; it is taken up when all went well.
+
+        With `ends` the moment before it is one of its own, at which the input of boxes ends.
+        """
+        with self._all_or_nothing():
+            if self.ended is not None:
+                raise UsageError("INPUT_ENDED", "the input was declared to have ended")
+            self.seal()
+            if ends:
+                self.next_moment += 1
+                self._complete = self.next_moment
+                self._store.commit(Change(next_moment=self.next_moment))
+            yield self.next_moment
+            self._serve(checked, with_clock=with_clock)
+
     def close(self, *, seal: bool) -> None:
         """Take nothing more; what waits becomes segments if `seal`."""
         with self._lock:
@@ -281,9 +304,10 @@ class Ingest:
     def _wait(self, stream: str, chunk: Chunk) -> None:
         moments = self._next_moments(chunk.count)
         first = int(moments[0])
-        held = _Held(first, chunk.tuples, self._now_us() if chunk.at_us is None else chunk.at_us)
+        times = self._now_us() if chunk.at_us is None else chunk.at_us
+        held = _Held(first, chunk.tuples, times, self._stride)
         if self._journal:
-            table = _together([held], self._arrow[stream], self._stride)
+            table = _together([held], self._arrow[stream])
             self._journal.append(stream, first, table.to_batches()[0])
         self._waiting.setdefault(stream, []).append(held)
         if self._with_clock:
@@ -360,7 +384,7 @@ class Ingest:
         fresh = [
             UnwrittenSegment(
                 self._logs[stream],
-                _together(held, self._arrow[stream], self._stride),
+                _together(held, self._arrow[stream]),
                 self.next_moment,
             )
             for stream, held in self._waiting.items()
@@ -431,7 +455,8 @@ class Ingest:
             if first < self._store.next_moment:
                 continue
             table = pa.Table.from_batches([batch])
-            held = _Held(first, table.drop_columns(["_seq", "_ts"]), table["_ts"].to_numpy())
+            tuples, times = table.drop_columns(["_seq", "_ts"]), table["_ts"].to_numpy()
+            held = _Held(first, tuples, times, self._stride)
             self.newest_us = max(self.newest_us, int(held.times.max()))
             self._waiting.setdefault(stream, []).append(held)
             self.next_moment = max(self.next_moment, int(batch.column(0)[-1].as_py()) + 1)

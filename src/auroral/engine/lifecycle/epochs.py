@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from auroral.eddy.registered import NEVER
 from auroral.network.network import Network
@@ -15,9 +16,20 @@ SETTLED = "settled"
 FLOWS = "flows"
 """Under which it keeps the arcs of each eddy."""
 COMING = "coming"
-"""Under which it keeps which eddies there will be, and from which moments on."""
+"""Under which it keeps the epochs that are planned."""
+RUNNING = "running"
+"""Under which it keeps the network of the epoch there is."""
 
 Flows = list[tuple[str, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredNetwork:
+    """A network as users declare it; queries that were registered since are not in it."""
+
+    network: Network
+    bound: frozenset[str] = frozenset()
+    """Arcs that are delivered, although the network does not say so: they were given a sink."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +37,13 @@ class Epoch:
     """What there is from a moment on."""
 
     start: int
-    network: Network
-    """As it is declared; queries that were registered since are not in it."""
+    declared: DeclaredNetwork
     flows: Flows
     """The arcs of each eddy."""
+    drained: tuple[str, ...] = ()
+    """Boxes whose windows are closed at the moment before it."""
+    document: Mapping[str, Any] | None = None
+    """How the network is remembered, if it is another than the one before."""
 
 
 class EpochSchedule:
@@ -41,14 +56,26 @@ class EpochSchedule:
     holds the lock of the queries; whoever only looks needs none.
     """
 
-    def __init__(self, meta: Callable[[str], str | None], network: Network):
-        """Take up what an earlier run has left; `meta` reads entries of the manifest."""
+    def __init__(
+        self,
+        meta: Callable[[str], str | None],
+        declared: DeclaredNetwork,
+        restored: Callable[[Mapping[str, Any]], DeclaredNetwork] | None = None,
+    ):
+        """Take up what an earlier run has left; `meta` reads entries of the manifest.
+
+        `restored` makes the networks of planned epochs from what is remembered of them.
+        """
         flows = _read(json.loads(meta(FLOWS) or "[]"))
-        self.current = Epoch(int(meta(SETTLED) or 0), network, flows)
-        self.planned: tuple[Epoch, ...] = tuple(
-            Epoch(start, network, _read(flows)) for start, flows in json.loads(meta(COMING) or "[]")
-        )
+        self.current = Epoch(int(meta(SETTLED) or 0), declared, flows)
+        self.planned: tuple[Epoch, ...] = ()
         """In the order of their starts."""
+        for start, flows, drained, document in json.loads(meta(COMING) or "[]"):
+            if document is not None:
+                assert restored is not None
+                declared = restored(document)
+            epoch = Epoch(start, declared, _read(flows), tuple(drained), document)
+            self.planned = (*self.planned, epoch)
         self.generation = 0
         """How many were entered since the engine started."""
 
@@ -80,29 +107,42 @@ class EpochSchedule:
     def all(self) -> tuple[Epoch, ...]:
         return (self.current, *self.planned)
 
-    def plan(self, moment: int, flows: Flows, network: Network | None = None) -> Change:
-        """Let another epoch start at a moment, with other eddies, or with another network too.
-
-        Another network is remembered when the epoch is entered, not before.
-        """
+    def plan(self, moment: int, flows: Flows) -> Change:
+        """Let another epoch start at a moment, with other eddies, or with other queries' boxes."""
         before = tuple(epoch for epoch in self.planned if epoch.start < moment)
-        self.planned = (*before, Epoch(moment, network or self.latest.network, flows))
-        return Change() if network is not None else self._remembered()
+        replaced = next((e for e in self.planned if e.start == moment), None)
+        if replaced is None:
+            epoch = Epoch(moment, self.latest.declared, flows)
+        else:
+            epoch = replace(replaced, flows=flows)
+        self.planned = (*before, epoch)
+        return self._remembered()
 
-    def cancel(self) -> None:
-        """Let no other network come: it was found to be impossible."""
-        self.planned = tuple(e for e in self.planned if e.network is self.current.network)
+    def plan_network(
+        self,
+        moment: int,
+        declared: DeclaredNetwork,
+        document: Mapping[str, Any],
+        drained: Sequence[str] = (),
+    ) -> Change:
+        """Let another network be there from a moment on."""
+        epoch = Epoch(moment, declared, self.latest.flows, tuple(drained), document)
+        self.planned = (*self.planned, epoch)
+        return self._remembered()
 
     def enter(self) -> Change:
         """Let the next epoch be the one there is; all before its start is done."""
         self.generation += 1  # first: who sees that none is planned sees that it was entered
         self.current, *planned = self.planned
         self.planned = tuple(planned)
-        settled = {SETTLED: str(self.current.start), FLOWS: json.dumps(self.current.flows)}
-        return Change(meta={**settled, **self._remembered().meta})
+        meta = {SETTLED: str(self.current.start), FLOWS: json.dumps(self.current.flows)}
+        if self.current.document is not None:
+            meta[RUNNING] = json.dumps(self.current.document)
+        return Change(meta=meta) | self._remembered()
 
     def _remembered(self) -> Change:
-        return Change(meta={COMING: json.dumps([(e.start, e.flows) for e in self.planned])})
+        planned = [(e.start, e.flows, e.drained, e.document) for e in self.planned]
+        return Change(meta={COMING: json.dumps(planned)})
 
 
 def _read(flows: Sequence[Sequence[str]]) -> Flows:

@@ -10,7 +10,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from auroral.engine.lifecycle.epochs import EpochSchedule, Flows
+from auroral.engine.lifecycle.epochs import DeclaredNetwork, EpochSchedule, Flows
+from auroral.engine.lifecycle.fates import NetworkChange
 from auroral.engine.lifecycle.pending import (
     PendingDeliveries,
     SinkDetachment,
@@ -18,7 +19,6 @@ from auroral.engine.lifecycle.pending import (
 )
 from auroral.engine.lifecycle.standalone import FAILED, StandaloneQueries, StandaloneQuery
 from auroral.ids import PendingReader, QueryBoxId
-from auroral.network.network import Network
 from auroral.storage import Change, Forgotten
 
 
@@ -34,10 +34,16 @@ class StoredNames(StoredPositions, Protocol):
 class Lifecycle:
     """Which network, queries and undelivered results there are, and from which moments on."""
 
-    def __init__(self, stored: StoredNames, meta: Callable[[str], str | None], network: Network):
-        """Take up what an earlier run has left."""
+    def __init__(
+        self,
+        stored: StoredNames,
+        meta: Callable[[str], str | None],
+        declared: DeclaredNetwork,
+        restored: Callable[[Mapping[str, Any]], DeclaredNetwork] | None = None,
+    ):
+        """Take up what an earlier run has left, in the network that there was."""
         self._stored = stored
-        self.epochs = EpochSchedule(meta, network)
+        self.epochs = EpochSchedule(meta, declared, restored)
         self.standalone = StandaloneQueries(json.loads(meta(FAILED) or "{}"))
         self.pending = PendingDeliveries(stored)
 
@@ -65,8 +71,23 @@ class Lifecycle:
             self.standalone.add(query)
         return change
 
-    def epoch_reached(self, progress: Mapping[str, Any]) -> Change:
-        """Everything before the next epoch is done; `progress` is what was promised up to it."""
+    def network_changed(
+        self,
+        moment: int,
+        declared: DeclaredNetwork,
+        document: Mapping[str, Any],
+        drained: Sequence[str],
+    ) -> Change:
+        """Another network is declared, to be there from a moment on."""
+        return self.epochs.plan_network(moment, declared, document, drained)
+
+    def epoch_reached(
+        self, progress: Mapping[str, Any], changed: NetworkChange | None = None
+    ) -> Change:
+        """Everything before the next epoch is done; `progress` is what was promised up to it.
+
+        `changed` is what becomes of the network, if it is another one.
+        """
         change = self.epochs.enter()
         start = self.epochs.current.start
         gone = {query.name for query in self.standalone.ending(start)}
@@ -75,8 +96,19 @@ class Lifecycle:
         def is_removed(name: str) -> bool:
             return QueryBoxId.query_of(name) in gone
 
-        change.progress = {n: s for n, s in progress.items() if not is_removed(_box_of(n))}
-        return change | self._removed(is_removed, start) if gone else change
+        if gone:
+            change |= self._removed(is_removed, start)
+        if changed is not None:
+            stored = self._stored
+            names = (*stored.names(), stored.progress_names(), stored.counters)
+            change.forgotten |= changed.forgotten(*names)
+        change.progress = {
+            name: state
+            for name, state in progress.items()
+            if not is_removed(_box_of(name))
+            and not (changed is not None and changed.is_progress_gone(name))
+        }
+        return change
 
     def queries_failed(self, culprits: Mapping[str, str]) -> Change:
         """The boxes of queries failed, each by itself, and why."""

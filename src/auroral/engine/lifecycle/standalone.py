@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from auroral.eddy.registered import NEVER
@@ -57,6 +57,11 @@ class ActiveStandalone:
     queries: Mapping[str, StandaloneQuery]
     failed: Mapping[str, str]
     """Those of them that do nothing more, and why."""
+
+    def without(self, names: Collection[str]) -> ActiveStandalone:
+        """The same without some of them."""
+        queries = {name: query for name, query in self.queries.items() if name not in names}
+        return ActiveStandalone(queries, self.failed)
 
     def owner(self, box: str) -> str:
         """The query that a box, or an arc of it, is of; empty if it is the network's."""
@@ -114,6 +119,11 @@ class StandaloneQueries:
         queries, now = self._at(moment), self.running
         stays = [name for name, query in queries.items() if now.queries.get(name) is query]
         return ActiveStandalone(queries, {n: now.failed[n] for n in stays if n in now.failed})
+
+    @property
+    def latest(self) -> ActiveStandalone:
+        """Those whose boxes there are to be when all changes are made."""
+        return self.at(NEVER - 1)
 
     def _at(self, moment: int) -> dict[str, StandaloneQuery]:
         return {query.name: query for query in self._known if query.since <= moment < query.until}

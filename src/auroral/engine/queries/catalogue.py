@@ -41,6 +41,14 @@ class Catalogue:
         self._tally = tally
         self._lock = lock
 
+    def arcs_read(self) -> dict[str, set[str]]:
+        """The arcs that queries read which eddies run, by query or family."""
+        with self._lock:
+            found: dict[str, set[str]] = {}
+            for entry in self._query_index.entries.values():
+                found.setdefault(family_of(entry.name), set()).update(entry.arcs)
+            return found
+
     def names(self) -> list[str]:
         """Queries and families by name."""
         return list(

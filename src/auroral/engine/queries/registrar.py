@@ -30,11 +30,18 @@ class Registrar:
     """Reads queries against the arcs of a network."""
 
     def __init__(self, network: Network, resolver: Resolver | None = None):
-        self._network = network
-        arcs, order = type_arcs(network, network.boxes, resolver)
-        self._reader = QueryReader(network, arcs, order, what_boxes_see(network, resolver))
+        self._resolver = resolver
         self._checked: dict[str, tuple[Query, Shared]] = {}
         """What was read of the network's own queries, until they are registered."""
+        self.serve(network)
+
+    def serve(self, network: Network) -> None:
+        """Read queries against another network from now on."""
+        self._network = network
+        arcs, order = type_arcs(network, network.boxes, self._resolver)
+        seen = what_boxes_see(network, self._resolver)
+        self._reader = QueryReader(network, arcs, order, seen)
+        self._checked.clear()
 
     def check(self, network: Network, *_: Any) -> dict[str, Schema]:
         """The schemas of a network's queries; what is read of them is read once."""

@@ -14,6 +14,8 @@ from typing import Any
 from auroral.eddy.families import FamilyMembers, family_of
 from auroral.eddy.query_index import QueryIndex
 from auroral.eddy.registered import NEVER, RegisteredQuery
+from auroral.engine.lifecycle.epochs import DeclaredNetwork
+from auroral.engine.lifecycle.fates import NetworkChange
 from auroral.engine.lifecycle.machine import Lifecycle
 from auroral.engine.lifecycle.pending import Origin, SinkDetachment
 from auroral.engine.lifecycle.retired import RetiredQueryCollector, is_boxed
@@ -42,17 +44,19 @@ class QueryRegistry:
     def __init__(
         self,
         store: Store,
-        network: Network,
+        declared: DeclaredNetwork,
         registrar: Registrar,
         lock: ReentrantLock | None = None,
+        restored: Callable[[Mapping[str, Any]], DeclaredNetwork] | None = None,
     ):
+        """`restored` makes networks that are planned from what an earlier run has written."""
         self._store = store
-        self._network = network
+        self._network = declared.network
         self._registrar = registrar
         self.lock = lock or threading.RLock()
         self._values = FamilyValues(store)
         self.query_index = QueryIndex(store.directory / "filters")
-        self.lifecycle = Lifecycle(store, store.manifest.meta, network)
+        self.lifecycle = Lifecycle(store, store.manifest.meta, declared, restored)
         self.epochs = self.lifecycle.epochs
         self.standalone = self.lifecycle.standalone
         self.pending = self.lifecycle.pending
@@ -76,13 +80,15 @@ class QueryRegistry:
         with self.lock:
             return self.query_index.kept.keys() | self.pending.logs()
 
-    def enter_epoch(self, progress: Mapping[str, Any]) -> None:
+    def enter_epoch(
+        self, progress: Mapping[str, Any], changed: NetworkChange | None = None
+    ) -> None:
         """Let those eddies and boxes be there that come next; all before their moment is done.
 
-        `progress` is what was promised up to that moment.
+        `progress` is what was promised up to that moment, `changed` what becomes of the network.
         """
         with self.lock:
-            self._store.commit(self.lifecycle.epoch_reached(progress))
+            self._store.commit(self.lifecycle.epoch_reached(progress, changed))
             self.eddies.enter(self.epochs.current.start)
 
     def fail(self, culprits: Mapping[str, str]) -> None:
@@ -221,6 +227,15 @@ class QueryRegistry:
         remove += [n for n in dropped if n in live and self._rows[n].declared is not None]
         return add, remove
 
+    def undeclared(self, network: Network) -> list[str]:
+        """Queries that a network declares no more, or otherwise, than the one there is."""
+        fingerprint = self._registrar.declaration_fingerprint
+        return [
+            name
+            for name, row in self._declared.items()
+            if name not in network.queries or row.declared != fingerprint(network.queries[name])
+        ]
+
     # ── changing ──
 
     def tidy(self) -> None:
@@ -233,6 +248,23 @@ class QueryRegistry:
                 change, rows = found
                 self._store.commit(change)
                 self._values.drop(row.file for row in rows)
+
+    def change_network(
+        self,
+        moment: int,
+        declared: DeclaredNetwork,
+        document: Mapping[str, Any],
+        drained: Sequence[str],
+        more: Change,
+    ) -> None:
+        """Let another network be there from a moment on; queries are read against it from now."""
+        with self.lock:
+            change = self.lifecycle.network_changed(moment, declared, document, drained)
+            self._store.commit(change | more)
+            self._registrar.serve(declared.network)
+            self._network = declared.network
+            self.changed = max(self.changed, moment)
+            self.changes += 1
 
     def schema(self, name: str, given: Any) -> Schema:
         """The fields of a query that may come."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 from auroral.engine.ingest.ingest import Ingest
 from auroral.engine.locks import ReentrantLock
@@ -24,6 +25,7 @@ from auroral.engine.topology.execution import (
 from auroral.engine.topology.plan import ExecutionPlan
 from auroral.errors import AuroralError, RunError, UsageError, ended
 from auroral.io.sources.interleave import Interleaver
+from auroral.io.sources.source import Source
 from auroral.network.types import Schema
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.session.causes import FROM_SPARK, reason
@@ -57,15 +59,20 @@ class Loop:
         train: int,
         background: bool,
         heartbeats: bool,
+        wall: bool = True,
         lock: ReentrantLock | None = None,
     ):
         self._ingest = ingest
         self.execution = execution
         """The boxes that run now; who changes them holds `_busy`."""
         self._sources = sources
+        self._feeding = threading.Lock()
+        """Held while sources are asked, or changed."""
+        self._has_feeder = False
         self._train = train
         self._background = background
         self._heartbeats = heartbeats
+        self._wall = wall
         self._ticked = time.monotonic()
         self._changed = threading.Condition()
         self._wakes = 0
@@ -88,11 +95,14 @@ class Loop:
 
     def start(self) -> None:
         if self._background:
-            targets = [self._run, self._ask] + ([self._feed] if self._sources else [])
-            for target in targets:
-                thread = threading.Thread(target=self._guarded, args=(target,), daemon=True)
-                self._threads.append(thread)
-                thread.start()
+            for target in [self._run, self._ask] + ([self._feed] if self._sources else []):
+                self._start_thread(target)
+
+    def _start_thread(self, target: Callable[[], None]) -> None:
+        thread = threading.Thread(target=self._guarded, args=(target,), daemon=True)
+        self._threads.append(thread)
+        self._has_feeder = self._has_feeder or target == self._feed
+        thread.start()
 
     def stop(self) -> None:
         """End after the step under way."""
@@ -224,6 +234,8 @@ class Loop:
         moment = next_epoch_start(self.execution)
         if moment is None:
             return Limits()
+        drained = self.execution.context.queries.epochs.next.drained
+        self.execution.watermarks.drain(drained, moment - 1)
         if not self._threads:
             return Limits(moment)
         following = self._drafting.plan if self._drafting is not None else None
@@ -231,6 +243,9 @@ class Loop:
             self._draft()
             following = None
         staying = following.same if following is not None else frozenset[Superbox]()
+        changed = following.changed if following is not None else None
+        if changed is not None and changed.blocks_streams:
+            staying = frozenset()
         return Limits(moment, staying, self.execution.context.queries.epochs.later_start)
 
     def _draft(self) -> None:
@@ -246,6 +261,8 @@ class Loop:
         following = self._following()
         execution = next_execution(self.execution, following) if following is not None else None
         if execution is None:
+            if following is not None and not self._threads:
+                following.discard()
             return False
         self.execution, self._drafting = execution, None
         return True
@@ -289,6 +306,33 @@ class Loop:
         """Refuse what comes when the engine ends; sinks may still do what they have begun."""
         if self._stopping.is_set() and not self.in_round:
             raise ended()
+
+    def change_sources(
+        self, gone: Collection[str], fresh: Sequence[Source], position: Any | None
+    ) -> None:
+        """Read no more from the sources of some streams, and from others besides."""
+        with self._feeding:
+            if self._sources is None:
+                self._sources = Interleaver([])
+            self._sources.change(gone, fresh, position)
+            self.exhausted = False
+        if self._background and not self._has_feeder:
+            self._start_thread(self._feed)
+
+    def uses_clock(self, used: bool) -> None:
+        """Whether the clock has to pass while nothing arrives; with a wall clock."""
+        self._heartbeats = used and self._wall
+
+    def await_epoch(self, start: int) -> None:
+        """Wait until the epoch that starts at a moment was entered."""
+        while self.execution.context.queries.epochs.current.start < start:
+            if self.failure:
+                raise self.failure
+            self.require_going()
+            if self._background:
+                self.wait(_IDLE_S)
+            else:
+                self.settle(start)
 
     def settle(self, moment: int) -> None:
         """Process and deliver all before a moment, and nothing after it."""
@@ -396,7 +440,7 @@ class Loop:
     def _feed(self) -> None:
         # A live source must not run ahead while Spark's first job loads half the JVM.
         self._await_warm()
-        while not self._stopping.is_set() and not self.exhausted:
+        while not self._stopping.is_set():
             behind = self._ingest.next_moment - self.execution.stepper.slowest_head()
             if behind < _BACKLOG_TRAINS * self._train and self._pull():
                 self.wake()
@@ -405,16 +449,17 @@ class Loop:
 
     def _pull(self) -> bool:
         """Take the next rows of the sources; False if there were none."""
-        if self._ingest.ended is not None:
-            self.exhausted = True
-        if self._sources is None or self.exhausted:
-            return False
-        parts = self._sources.next(min(self._train, _MOST_ROWS))
-        if parts:
-            self._ingest.feed(parts, {ALL_SOURCES: self._sources.offset})
-        else:
-            self.exhausted = self._sources.exhausted
-        return bool(parts)
+        with self._feeding:
+            if self._ingest.ended is not None:
+                self.exhausted = True
+            if self._sources is None or self.exhausted:
+                return False
+            parts = self._sources.next(min(self._train, _MOST_ROWS))
+            if parts:
+                self._ingest.feed(parts, {ALL_SOURCES: self._sources.offset})
+            else:
+                self.exhausted = self._sources.exhausted
+            return bool(parts)
 
     def _tick_due(self) -> bool:
         """With heartbeats the clock passes although nothing arrives."""

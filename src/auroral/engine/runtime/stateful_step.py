@@ -116,7 +116,7 @@ class StatefulStep:
         since, until = train.first - 1, train.last
         marks = self._watermarks.input_watermarks(self.name)
         clock = self._watermarks.clock.since(since).until(until) if self._box.times_out else None
-        ended = self._watermarks.ended
+        ended = self._watermarks.end_of(self.name)
         return Context(
             train.first,
             train.last,

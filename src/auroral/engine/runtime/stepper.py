@@ -162,7 +162,8 @@ class Stepper:
             if not self._running:
                 raise self._failed[1]
             return worked
-        self._arrivals.fold(complete)
+        due = self._limits.later if self._limits.staying else self._limits.due
+        self._arrivals.fold(min(complete, due))
         for step in self._steps.values():
             started = self._start(step, complete)
             worked = started or worked

@@ -65,6 +65,8 @@ class WatermarkTracker:
         }
         self.clock = LowWater.of(_steps(saved.get(CLOCK_LOG, [])))
         self.ended: int | None = None
+        self._drained: dict[str, int] = {}
+        """Boxes for which the input ends before that of the others, and when."""
         self._known: dict[str, ArcProgress] | None = None
         self._feeding: dict[str, ArcProgress] | None = None
         self._feeders = _feeders(checked)
@@ -145,6 +147,14 @@ class WatermarkTracker:
         self._streams = {name: p.end(moment) for name, p in self._streams.items()}
         self._numbered = {name: mark.end(moment) for name, mark in self._numbered.items()}
 
+    def drain(self, boxes: Iterable[str], moment: int) -> None:
+        """Let the input of some boxes end at a moment: their windows close."""
+        self._drained = dict.fromkeys(boxes, moment)
+
+    def end_of(self, box: str) -> int | None:
+        """The moment at which the input of a box ended, if it did."""
+        return self._drained.get(box, self.ended)
+
     def forget_before(self, moment: int) -> None:
         """Drop steps that nothing can see any more."""
         self._known = self._feeding = None
@@ -161,13 +171,14 @@ class WatermarkTracker:
     def input_watermarks(self, box: str) -> tuple[Mark | JointLowWater, ...]:
         """For each input of a stateful box, the mark by which it judges tuples."""
         marks = self._checked.network.boxes[box].relies_on(self._feeding_of(box))
-        return tuple(mark if self.ended is None else mark.end(self.ended) for mark in marks)
+        ended = self.end_of(box)
+        return tuple(mark if ended is None else mark.end(ended) for mark in marks)
 
     def inputs_of(self, box: str) -> dict[tuple[str, str], Mark]:
         """All marks of the arcs that a stateful box reads, by arc and attribute."""
-        arcs = self._checked.network.boxes[box].sources()
+        arcs, ended = self._checked.network.boxes[box].sources(), self.end_of(box)
         return {
-            (arc, name): mark if self.ended is None else mark.end(self.ended)
+            (arc, name): mark if ended is None else mark.end(ended)
             for arc, marks in zip(arcs, self._feeding_of(box), strict=True)
             for name, mark in marks.items()
         }

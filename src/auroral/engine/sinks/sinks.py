@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -218,6 +218,18 @@ class Sinks:
                         hint="give the query another name, or remove the old one before",
                     )
 
+    def require_fields(self, fields: Mapping[str, Sequence[str]]) -> None:
+        """Refuse outputs with other fields than the header of a file that goes on with them."""
+        for output, sink in list(self.open.items()):
+            names = list(fields.get(output, ()))
+            if names and isinstance(sink, CsvSink) and names != list(sink.fields):
+                raise UsageError(
+                    "SINK_FIELDS",
+                    f"{sink.path} has the fields {', '.join(sink.fields)}, the output {output}"
+                    f" would have {', '.join(names)}",
+                    hint="give the output another name and another file",
+                )
+
     # ── queries that are removed ──
 
     def leaving(self, removed: Collection[str], wanted: Modification) -> list[SinkDetachment]:
@@ -266,6 +278,28 @@ class Sinks:
         if any(one.gives_up for one in leaving):
             self._store.commit(Change(forgotten=self._pending.sweep()))
         return released
+
+    def is_behind(self, output: str) -> bool:
+        """Whether an output has a sink that works and has not got everything."""
+        if output not in self.open:
+            return False
+        return self._is_waiting(output) or output in self._called
+
+    def let_go(self, outputs: Collection[str]) -> None:
+        """Outputs are no more, and their sinks have everything: close these.
+
+        The lock of the queries is held.
+        """
+        for output in outputs:
+            self.bound.remove(output)
+            sink = self.open.pop(output, None)
+            self.failed.pop(output, None)
+            self.outputs.lag_s.pop(output, None)
+            if sink is None:
+                continue
+            self._store.commit(Change(sinks={output: self._pending.record(output, closed=True)}))
+            if self._release_thread(output, close=True) is None:
+                self._shut(output, sink)
 
     # ── delivering ──
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from auroral.continuous.boxing.gates import gated
 from auroral.engine.context import EngineContext
-from auroral.engine.lifecycle.epochs import Flows
+from auroral.engine.lifecycle.epochs import Epoch
 from auroral.engine.lifecycle.standalone import ActiveStandalone
 from auroral.engine.results.outputs import Outputs
 from auroral.engine.runtime.eddy_step import EddyStep
@@ -68,9 +69,8 @@ class Execution:
 def initial_plan(context: EngineContext) -> ExecutionPlan:
     """The network as it was when an earlier run ended, or as it is without queries."""
     empty_slots(context.store)
-    return make_plan(
-        context, context.queries.standalone.running, context.queries.epochs.current.flows
-    )
+    queries = context.queries
+    return make_plan(context, queries.epochs.current, queries.standalone.running)
 
 
 def build_execution(
@@ -112,7 +112,7 @@ def build_execution(
         timeout_s=settings.step_timeout_s,
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
-    sources |= {n: o.from_ for n, o in settings.network.outputs.items() if n not in arcs}
+    sources |= {n: o.from_ for n, o in plan.epoch.declared.network.outputs.items() if n not in arcs}
 
     sinks = Sinks(store, queries) if before is None else before.sinks
     outputs = Outputs(
@@ -147,15 +147,15 @@ def plan_next(execution: Execution) -> ExecutionPlan:
 
 def is_planned_next(execution: Execution, following: ExecutionPlan) -> bool:
     """Whether it is still the one that comes next."""
-    return (following.standalone, following.flows) == _next(execution)
+    return (following.epoch, following.standalone) == _next(execution)
 
 
-def _next(execution: Execution) -> tuple[ActiveStandalone, Flows]:
+def _next(execution: Execution) -> tuple[Epoch, ActiveStandalone]:
     queries = execution.context.queries
     with queries.lock:
         moment = next_epoch_start(execution)
         standalone = queries.standalone.running if moment is None else queries.standalone.at(moment)
-        return standalone, queries.epochs.next.flows
+        return queries.epochs.next, standalone
 
 
 def retain_for_next(execution: Execution) -> None:
@@ -163,14 +163,28 @@ def retain_for_next(execution: Execution) -> None:
     moment = next_epoch_start(execution)
     if moment is not None:
         arcs = [arc for superbox in execution.superboxes for arc in superbox.terminals]
-        retain(execution.context.store, [*execution.checked.network.streams, *arcs], moment)
+        streams = dict.fromkeys([*execution.checked.network.streams, *next_streams(execution)])
+        retain(execution.context.store, [*streams, *arcs], moment)
+
+
+def next_streams(execution: Execution) -> list[str]:
+    """The streams of the network of the next epoch, by the names of their logs."""
+    declared = execution.context.queries.epochs.next.declared
+    return list(gated(declared.network).streams)
 
 
 def is_epoch_complete(execution: Execution, following: ExecutionPlan | None = None) -> bool:
-    """Whether there are boxes to come, and all before them is done."""
+    """Whether there are boxes to come, and all before them is done.
+
+    Sinks of outputs that are no more, or give other fields, have got everything too.
+    """
     moment, stepper = next_epoch_start(execution), execution.stepper
     staying = following.same if following else execution.superboxes
-    return moment is not None and stepper.done_before() >= moment and stepper.is_settled(staying)
+    done = moment is not None and stepper.done_before() >= moment and stepper.is_settled(staying)
+    if not done or following is None or following.changed is None:
+        return done
+    leaving = following.changed.leaving_outputs
+    return not any(execution.sinks.is_behind(output) for output in leaving)
 
 
 def next_execution(before: Execution, following: ExecutionPlan) -> Execution | None:
@@ -179,7 +193,10 @@ def next_execution(before: Execution, following: ExecutionPlan) -> Execution | N
     with queries.lock:
         if not is_epoch_complete(before, following) or not is_planned_next(before, following):
             return None
-        queries.enter_epoch(before.stepper.progress(queries.epochs.next.start))
+        progress = before.stepper.progress(queries.epochs.next.start)
+        queries.enter_epoch(progress, following.changed)
+        if following.changed is not None:
+            before.sinks.let_go(following.changed.removed_outputs)
     return build_execution(before.context, following, ended=before.watermarks.ended, before=before)
 
 
@@ -196,7 +213,7 @@ def without_failed_queries(before: Execution, error: RunError) -> Execution:
         raise error
     queries.fail(culprits)
     running = queries.standalone.running
-    reduced = make_plan(before.context, running, before.plan.flows, before.plan)
+    reduced = make_plan(before.context, before.plan.epoch, running, before.plan)
     return build_execution(before.context, reduced, ended=before.watermarks.ended, before=before)
 
 

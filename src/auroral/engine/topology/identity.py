@@ -29,21 +29,65 @@ def identity(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
         name for name in sinks if name not in network.outputs if ArcId.parse(name).producer in arcs
     ]
     document = plain.document()
+    _without_access(document)
+    for output in _entries(document, "outputs"):
+        output.pop("qos", None)
+    engine = document.pop("engine", {})
+    document["engine"] = {key: engine[key] for key in _ENGINE if key in engine}
+    return {**document, "sinks": dict.fromkeys(own, "bound")}
+
+
+def remembered(network: Network, bound: Iterable[str]) -> dict[str, Any]:
+    """What the manifest keeps of a network that runs, to have it again without its file.
+
+    Options of sources, sinks and stores that only say how these are reached are left out.
+    """
+    plain = copy.copy(network)
+    plain.queries = {}
+    document = plain.document()
+    _without_access(document)
+    return {"network": document, "bound": sorted(bound)}
+
+
+def restored(document: Mapping[str, Any], given: Network) -> tuple[Network, frozenset[str]]:
+    """A network that was remembered, and the arcs that were delivered besides its outputs.
+
+    What is declared as in the `given` network is taken from it: it knows how to reach things.
+    """
+    stored = document["network"]
+    network = Network.parse(stored, directory=given.directory)
+    network.imports = given.imports
+    known = given.document()
+    _without_access(known)
+    for section in ("streams", "tables", "outputs"):
+        for name, entry in stored.get(section, {}).items():
+            if known.get(section, {}).get(name) == entry:
+                getattr(network, section)[name] = getattr(given, section)[name]
+    network.queries = dict(given.queries)
+    for name, function in given.functions.items():
+        if stored.get("functions", {}).get(name) == known.get("functions", {}).get(name):
+            network.functions[name] = function
+    for name, box in given.boxes.items():
+        if stored.get("boxes", {}).get(name) == known.get("boxes", {}).get(name):
+            network.boxes[name] = box
+    if network == given:
+        network = given
+    return network, frozenset(document["bound"])
+
+
+def _without_access(document: Mapping[str, Any]) -> None:
+    """Drop how sources, sinks and stores are reached."""
     for stream in _entries(document, "streams"):
         if "source" in stream:
             source = stream["source"]
             several = isinstance(source, list)
             stream["source"] = [*map(defining, source)] if several else defining(source)
     for output in _entries(document, "outputs"):
-        output.pop("qos", None)
         if "sink" in output:
             output["sink"] = defining(output["sink"])
     for table in _entries(document, "tables"):
         if "store" in table:
             table["store"] = _without_login(table["store"])
-    engine = document.pop("engine", {})
-    document["engine"] = {key: engine[key] for key in _ENGINE if key in engine}
-    return {**document, "sinks": dict.fromkeys(own, "bound")}
 
 
 def _entries(document: Mapping[str, Any], section: str) -> Iterable[dict[str, Any]]:

@@ -11,12 +11,15 @@ from pathlib import Path
 
 from auroral.disk import PRIVATE_DIRECTORY
 from auroral.engine.context import EngineContext
-from auroral.engine.lifecycle.epochs import Flows
+from auroral.engine.lifecycle.epochs import Epoch
+from auroral.engine.lifecycle.fates import NetworkChange, compare
 from auroral.engine.lifecycle.standalone import ActiveStandalone
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import expanded_network, kernel_runner
 from auroral.engine.topology.superboxes import all_superboxes, output_arcs
+from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
+from auroral.network.queries import Query
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import KernelRunner, PlainRunner
 from auroral.storage import Store
@@ -29,14 +32,16 @@ _NUMBERS = count()
 class ExecutionPlan:
     """A network, and what runs those of its superboxes that are not the same as before."""
 
+    epoch: Epoch
     standalone: ActiveStandalone
-    flows: Flows
     checked: CheckedNetwork
     arcs: Mapping[str, str]
     """What outputs deliver."""
     superboxes: tuple[Superbox, ...]
     same: frozenset[Superbox]
     """Those that stay as they were."""
+    changed: NetworkChange | None
+    """What becomes of the network before it, if this one is another."""
     progressing: Mapping[str, Sequence[str]]
     runner: PlainRunner
     stateful: Mapping[str, KernelRunner]
@@ -66,20 +71,22 @@ class ExecutionPlan:
 
 def make_plan(
     context: EngineContext,
+    epoch: Epoch,
     standalone: ActiveStandalone,
-    flows: Flows,
     before: ExecutionPlan | None = None,
 ) -> ExecutionPlan:
-    """The network with the boxes of some queries and some eddies."""
+    """The network of an epoch with the boxes of some queries and its eddies."""
     settings, store = context.settings, context.store
     queries = {name: query.query for name, query in standalone.queries.items()}
-    checked = expanded_network(settings.network, settings.executor.resolver, queries, flows).check(
-        settings.executor.resolver
-    )
-    arcs = output_arcs(checked, settings.bound)
+    checked = check_expanded(settings.executor.resolver, epoch, queries)
+    arcs = output_arcs(checked, epoch.declared.bound)
     superboxes = all_superboxes(checked, arcs, standalone)
+    changed = None
+    if before is not None and before.epoch.declared is not epoch.declared:
+        declared = before.epoch.declared.network, epoch.declared.network
+        changed = compare(before.checked, checked, declared)
     same = frozenset(
-        s for s in superboxes if before is not None and _is_same(s, standalone, before)
+        s for s in superboxes if before is not None and _is_same(s, standalone, before, changed)
     )
     watermarks = WatermarkTracker(checked)
     progressing = {arc: list(marks) for arc, marks in watermarks.arcs().items()}
@@ -99,8 +106,26 @@ def make_plan(
     }
     runner = settings.executor.plain(checked, place / "plain@")
     return ExecutionPlan(
-        standalone, flows, checked, arcs, superboxes, same, progressing, runner, stateful, place
+        epoch,
+        standalone,
+        checked,
+        arcs,
+        superboxes,
+        same,
+        changed,
+        progressing,
+        runner,
+        stateful,
+        place,
     )
+
+
+def check_expanded(
+    resolver: Resolver | None, epoch: Epoch, queries: Mapping[str, Query]
+) -> CheckedNetwork:
+    """The network of boxes alone that runs in an epoch, checked."""
+    network = expanded_network(epoch.declared.network, resolver, queries, epoch.flows)
+    return network.check(resolver)
 
 
 def slots(store: Store) -> Path:
@@ -114,7 +139,15 @@ def empty_slots(store: Store) -> None:
     slots(store).mkdir(mode=PRIVATE_DIRECTORY)
 
 
-def _is_same(superbox: Superbox, standalone: ActiveStandalone, before: ExecutionPlan) -> bool:
-    """Whether a superbox is what it was; a query's boxes may be others under the same names."""
-    there = superbox in before.superboxes
-    return there and all(standalone.is_same(before.standalone, box) for box in superbox.boxes)
+def _is_same(
+    superbox: Superbox,
+    standalone: ActiveStandalone,
+    before: ExecutionPlan,
+    changed: NetworkChange | None,
+) -> bool:
+    """Whether a superbox is what it was; there may be other boxes under the same names."""
+    if superbox not in before.superboxes:
+        return False
+    if changed is not None and not changed.is_untouched(superbox.boxes, superbox.sources):
+        return False
+    return all(standalone.is_same(before.standalone, box) for box in superbox.boxes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -91,6 +91,7 @@ class Interleaver:
         now: Callable[[], float] = time.monotonic,
     ):
         """`now` in seconds is the clock of retries."""
+        self._now = now
         self._heads = [_SourceHead(source, now) for source in sources]
         keys = [head.key for head in self._heads]
         for key in keys:
@@ -196,6 +197,32 @@ class Interleaver:
             head.offset = offset["sources"][head.key]
             if head.offset is not None:
                 head.source.seek(head.offset)
+
+    def change(self, gone: Collection[str], fresh: Sequence[Source], position: Any | None) -> None:
+        """Read no more from the sources of some streams, and from others instead.
+
+        A source that an earlier run has read goes on where `position` says; several sources of a
+        stream that is new are told of before any brings a row.
+        """
+        for head in self._heads:
+            if head.source.stream in gone:
+                head.source.close()
+        timed = {head.key: self._timed[i] for i, head in enumerate(self._heads) if i in self._timed}
+        self._heads = [head for head in self._heads if head.source.stream not in gone]
+        known = {head.key for head in self._heads}
+        self._heads += [
+            head for source in fresh if (head := _SourceHead(source, self._now)).key not in known
+        ]
+        places = {head.key: i for i, head in enumerate(self._heads)}
+        self._timed = {places[key]: is_timed for key, is_timed in timed.items() if key in places}
+        self._turn = 0
+        saved = (position or {}).get("sources", {})
+        for head in self._heads:
+            if head.key not in known and saved.get(head.key) is not None:
+                head.offset = saved[head.key]
+                head.source.seek(head.offset)
+            elif head.key not in known:
+                self._opened = False
 
     def close(self) -> None:
         for head in self._heads:
