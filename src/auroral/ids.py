@@ -215,6 +215,28 @@ class PendingLogId:
 
 
 @dataclass(frozen=True)
+class EarlierLogId:
+    """The log of what an arc gave before it got other fields, until everybody has read it.
+
+    >>> str(EarlierLogId("crowd", 17)), EarlierLogId.parse("earlier@17 of crowd.rest").arc
+    ('earlier@17 of crowd', 'crowd.rest')
+    """
+
+    arc: str
+    until: int
+
+    @staticmethod
+    def parse(text: str) -> EarlierLogId | None:
+        if not text.startswith(_EARLIER_LOG):
+            return None
+        until, _, arc = text.removeprefix(_EARLIER_LOG).partition(" of ")
+        return EarlierLogId(arc, int(until))
+
+    def __str__(self) -> str:
+        return f"{_EARLIER_LOG}{self.until} of {self.arc}"
+
+
+@dataclass(frozen=True)
 class OutputReader:
     """An output, or a query read by itself, among the consumers of a log.
 
@@ -292,6 +314,7 @@ _EDDY = "eddy@"
 _ORIGINS = "origins@"
 _ENTRY = "@in"
 _PENDING_LOG = "rest@"
+_EARLIER_LOG = "earlier@"
 _OUTPUT = "output "
 _PENDING = "rest "
 

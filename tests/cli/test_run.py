@@ -171,13 +171,30 @@ def test_bad_files_are_named(auroral: Run) -> None:
     assert (code, "HEADER_MISMATCH" in said) == (2, True)
 
 
+def test_an_edited_file_changes_a_run_that_has_not_ended(auroral: Run) -> None:
+    run = ("run", "net.yaml", *INPUTS, *OUT, "--state", "state")
+    assert auroral(*run, "--hold")[0] == 0
+    Path("net.yaml").write_text(NETWORK.replace("x >= 2", "x >= 3"))
+    code, shown, _ = auroral("diff", "state", "net.yaml")
+    assert (code, shown) == (0, "rebuilt  boxes.big\n")
+    code, _, said = auroral(*run)
+    assert (code, "rebuilt" in said) == (0, True)
+    code, shown, _ = auroral("diff", "state", "net.yaml")
+    assert (code, shown) == (0, "nothing changes\n")
+    Path("net.yaml").write_text(NETWORK.replace("x >= 2", "x >= 4"))
+    code, _, said = auroral(*run)
+    assert (code, "INPUT_ENDED" in said) == (2, True)
+
+
 def test_a_state_of_another_network_is_refused(auroral: Run) -> None:
     assert auroral("run", "net.yaml", *INPUTS, *OUT, "--state", "state")[0] == 0
-    Path("net.yaml").write_text(NETWORK.replace("x >= 2", "x >= 3"))
-    code, _, said = auroral("run", "net.yaml", *INPUTS, *OUT, "--state", "state")
-    assert code == 1
-    assert "STATE_OF_OTHER_NETWORK" in said
-    assert "what differs is boxes.big: where" in said
+    Path("net.yaml").write_text(NETWORK.replace("network: ", "network: other_"))
+    for call in (
+        ("run", "net.yaml", *INPUTS, *OUT, "--state", "state"),
+        ("diff", "state", "net.yaml"),
+    ):
+        code, _, said = auroral(*call)
+        assert (code, "STATE_OF_OTHER_NETWORK" in said) == (1, True)
 
 
 def test_check_explain_and_schema(auroral: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
@@ -9,13 +10,13 @@ from typing import Any
 
 from auroral.eddy.registered import NEVER
 from auroral.eddy.version import Version
-from auroral.engine.lifecycle.epochs import EpochSchedule
+from auroral.engine.lifecycle.epochs import RUNNING, DeclaredNetwork, EpochSchedule
 from auroral.engine.queries.eddy_versions import EddyVersions
 from auroral.ids import EddyId
 from auroral.network.network import Network
 from auroral.storage import Change
 
-NETWORK = Network("n")
+DECLARED = DeclaredNetwork(Network("n"))
 
 
 class IndexDouble:
@@ -36,7 +37,7 @@ def schedule(*changes: Change) -> EpochSchedule:
     meta: dict[str, str] = {}
     for change in changes:
         meta |= change.meta
-    return EpochSchedule(meta.get, NETWORK)
+    return EpochSchedule(meta.get, DECLARED)
 
 
 def versions(epochs: EpochSchedule, index: IndexDouble) -> EddyVersions:
@@ -125,12 +126,14 @@ def test_a_second_change_at_one_moment_replaces_the_first() -> None:
     assert epochs.next.flows == [("A",), ("C",)]
 
 
-def test_another_network_is_remembered_only_when_it_is_entered() -> None:
-    epochs, other = schedule(), Network("other")
-    assert not epochs.plan(3, [], other).meta
-    assert epochs.next.network is other
-    epochs.cancel()
-    assert epochs.next_start is None
-    epochs.plan(4, [], other)
-    epochs.enter()
-    assert epochs.current.network is other
+def test_another_network_comes_with_an_epoch_and_survives_a_restart() -> None:
+    epochs, other = schedule(), DeclaredNetwork(Network("other"))
+    planned = epochs.plan_network(3, other, {"network": {"network": "other"}}, ["b"])
+    more = epochs.plan(6, [("A",)])
+    assert [epoch.declared is other for epoch in epochs.all] == [False, True, True]
+    again = EpochSchedule({**planned.meta, **more.meta}.get, DECLARED, lambda _document: other)
+    assert [epoch.declared is other for epoch in again.all] == [False, True, True]
+    assert again.next.drained == ("b",)
+    entered = epochs.enter()
+    assert json.loads(entered.meta[RUNNING]) == {"network": {"network": "other"}}
+    assert epochs.current.declared is other

@@ -101,8 +101,7 @@ class Aggregate(OneInput):
 
     def state_shape(self) -> dict[str, Any]:
         shape = super().state_shape()
-        window = {key: value for key, value in shape["window"].items() if key != "timeout"}
-        return {**shape, "window": window}
+        return {**shape, "window": {**shape["window"], "timeout": self.times_out}}
 
     @property
     def times_out(self) -> bool:

@@ -91,7 +91,7 @@ class Join(ManyInputs):
         return ports
 
     def state_shape(self) -> dict[str, Any]:
-        return {key: value for key, value in super().state_shape().items() if key != "timeout"}
+        return {**super().state_shape(), "timeout": self.times_out}
 
     def calls(self, inputs: Sequence[Schema], scope: Scope) -> FunctionCalls:
         """Its predicate, and the Python functions that it calls.

@@ -44,7 +44,7 @@ class Resample(ManyInputs):
         require_some(self.compute, "a resample")
 
     def state_shape(self) -> dict[str, Any]:
-        return {key: value for key, value in super().state_shape().items() if key != "timeout"}
+        return {**super().state_shape(), "timeout": self.times_out}
 
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
         left, right = inputs

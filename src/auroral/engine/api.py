@@ -48,7 +48,15 @@ from auroral.engine.topology.execution import build_execution, initial_plan
 from auroral.engine.topology.identity import identity, remembered, restored
 from auroral.engine.topology.plan import check_expanded
 from auroral.engine.topology.superboxes import declared_jars, require_executable, require_jars
-from auroral.errors import AuroralError, RunError, UsageError, require_name, too_late
+from auroral.errors import (
+    AuroralError,
+    NetworkError,
+    RunError,
+    StateError,
+    UsageError,
+    require_name,
+    too_late,
+)
 from auroral.ids import ArcId
 from auroral.io.open import as_sink, naming
 from auroral.io.paths import require_local
@@ -178,7 +186,7 @@ class Engine:
             registrar = Registrar(self._given, executor.resolver)
             check(self._given, executor.resolver, registrar.check)
             if self.network is not self._given:
-                registrar.serve(self.network)
+                self._serve_earlier(registrar)
             self._open(registrar, executor, declared, edited=edited)
         except BaseException as error:
             self._store.close()
@@ -216,8 +224,22 @@ class Engine:
         declared = self._restored(json.loads(running))
         return (declared if edited or declared.network != given.network else given), edited
 
+    def _serve_earlier(self, registrar: Registrar) -> None:
+        """Begin with the network that the state was left with."""
+        try:
+            registrar.serve(self.network)
+        except NetworkError as error:
+            raise StateError(
+                "STATE_OF_OTHER_NETWORK",
+                "the state was left with another version of the network, which cannot be put"
+                f" together any more: {error}",
+                where=str(self._state),
+                hint="start with that version, or use another state directory",
+            ) from None
+
     def _restored(self, document: Mapping[str, Any]) -> DeclaredNetwork:
-        return DeclaredNetwork(*restored(document, self._given))
+        network, bound = restored(document, self._given)
+        return DeclaredNetwork(with_late_outputs(network, self._sinks), bound)
 
     def _bound_arcs(self, network: Network) -> frozenset[str]:
         """Arcs of boxes and streams that are delivered only because they were given a sink."""

@@ -255,7 +255,11 @@ class Ingest:
         """
         with self._all_or_nothing():
             if self.ended is not None:
-                raise UsageError("INPUT_ENDED", "the input was declared to have ended")
+                raise UsageError(
+                    "INPUT_ENDED",
+                    "the input was declared to have ended: nothing would reach a changed network",
+                    hint="use another state directory",
+                )
             self.seal()
             if ends:
                 self.next_moment += 1

@@ -43,6 +43,8 @@ class NetworkChange:
     outputs: Mapping[str, Fate]
     retyped: frozenset[str]
     """Arcs that are in both networks, with other fields."""
+    gone_arcs: frozenset[str]
+    """Arcs that are no more."""
     rewound: frozenset[str]
     """Streams whose progress is declared for another field or other groups."""
 
@@ -60,6 +62,11 @@ class NetworkChange:
     @property
     def removed_outputs(self) -> list[str]:
         return _having(self.outputs, Fate.REMOVED)
+
+    @property
+    def renewed_outputs(self) -> list[str]:
+        """Outputs that read another arc, or one that has other fields."""
+        return _having(self.outputs, Fate.RESET)
 
     @property
     def leaving_outputs(self) -> list[str]:
@@ -129,7 +136,9 @@ def compare(
     given = [{name: output.from_ for name, output in n.outputs.items()} for n in declared]
     outputs = _fates(given[0], given[1], lambda _name: Fate.RESET)
     outputs |= {n: Fate.RESET for n, arc in given[1].items() if n in given[0] and arc in retyped}
-    return NetworkChange(boxes, streams, outputs, retyped, _rewound(before.network, after.network))
+    gone = frozenset(before.arcs.keys() - after.arcs.keys())
+    rewound = _rewound(before.network, after.network)
+    return NetworkChange(boxes, streams, outputs, retyped, gone, rewound)
 
 
 def report(before: Network, after: Network, change: NetworkChange) -> dict[str, list[str]]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
+from auroral.engine.lifecycle.earlier import EARLIER, EarlierOutputs
 from auroral.engine.lifecycle.epochs import DeclaredNetwork, EpochSchedule, Flows
 from auroral.engine.lifecycle.fates import NetworkChange
 from auroral.engine.lifecycle.pending import (
@@ -46,6 +48,7 @@ class Lifecycle:
         self.epochs = EpochSchedule(meta, declared, restored)
         self.standalone = StandaloneQueries(json.loads(meta(FAILED) or "{}"))
         self.pending = PendingDeliveries(stored)
+        self.earlier = EarlierOutputs(stored, meta(EARLIER))
 
     # ── events ──
 
@@ -82,11 +85,16 @@ class Lifecycle:
         return self.epochs.plan_network(moment, declared, document, drained)
 
     def epoch_reached(
-        self, progress: Mapping[str, Any], changed: NetworkChange | None = None
+        self,
+        progress: Mapping[str, Any],
+        changed: NetworkChange | None = None,
+        arcs: Mapping[str, str] = MappingProxyType({}),
+        sunk: Sequence[str] = (),
     ) -> Change:
         """Everything before the next epoch is done; `progress` is what was promised up to it.
 
-        `changed` is what becomes of the network, if it is another one.
+        `changed` is what becomes of the network, if it is another one: `arcs` are what its outputs
+        read until now, and those that are `sunk` have a sink, which has everything.
         """
         change = self.epochs.enter()
         start = self.epochs.current.start
@@ -99,9 +107,13 @@ class Lifecycle:
         if gone:
             change |= self._removed(is_removed, start)
         if changed is not None:
+            change |= self.earlier.leave(changed, arcs, start, sunk)
             stored = self._stored
-            names = (*stored.names(), stored.progress_names(), stored.counters)
-            change.forgotten |= changed.forgotten(*names)
+            logs, cursors = stored.names()
+            left = [place for place in cursors if not self.earlier.keeps(*place)]
+            change.forgotten |= changed.forgotten(
+                logs, left, stored.progress_names(), stored.counters
+            )
         change.progress = {
             name: state
             for name, state in progress.items()

@@ -75,20 +75,18 @@ class NetworkChanges:
             before = check_expanded(resolver, latest, {})
             after = check_expanded(resolver, Epoch(0, declared, []), {})
             change = compare(before, after, (latest.declared.network, declared.network))
-            self._require_unread(before, after, change, removed)
+            self._require_unread(change, removed)
             check_expanded(resolver, candidate, texts)
             make_plan(self._context, candidate, standalone.without(removed)).discard()
             return PlannedChange(declared, before, after, change)
 
     def _require_unread(
         self,
-        before: CheckedNetwork,
-        after: CheckedNetwork,
         change: NetworkChange,
         removed: Collection[str],
     ) -> None:
         """Refuse to take away, or to give other fields to, what queries read."""
-        touched = _touched(before, after, change)
+        touched = change.retyped | change.gone_arcs
         for name, arcs in self._arcs_read().items() if touched else ():
             found = sorted(touched.intersection(arcs))
             if found and name not in removed:
@@ -101,7 +99,7 @@ class NetworkChanges:
 
     def queries_touched(self, planned: PlannedChange, going: Collection[str]) -> list[str]:
         """Those of some queries that have to go before the change, as what they read goes."""
-        touched = _touched(planned.before, planned.after, planned.change)
+        touched = planned.change.retyped | planned.change.gone_arcs
         read = self._arcs_read() if touched else {}
         return [name for name in going if not touched.isdisjoint(read.get(name, ()))]
 
@@ -152,11 +150,6 @@ class NetworkChanges:
         store = self._context.store
         places = [(stream, NEXT_EPOCH) for stream in streams]
         return {place: moment for place in places if not store.has_cursor(*place)}
-
-
-def _touched(before: CheckedNetwork, after: CheckedNetwork, change: NetworkChange) -> set[str]:
-    """Arcs that are no more, or have other fields."""
-    return {*change.retyped, *(before.arcs.keys() - after.arcs.keys())}
 
 
 def _require_same_engine(before: DeclaredNetwork, after: DeclaredNetwork) -> None:

@@ -81,14 +81,19 @@ class QueryRegistry:
             return self.query_index.kept.keys() | self.pending.logs()
 
     def enter_epoch(
-        self, progress: Mapping[str, Any], changed: NetworkChange | None = None
+        self,
+        progress: Mapping[str, Any],
+        changed: NetworkChange | None,
+        arcs: Mapping[str, str],
+        sunk: Sequence[str],
     ) -> None:
         """Let those eddies and boxes be there that come next; all before their moment is done.
 
-        `progress` is what was promised up to that moment, `changed` what becomes of the network.
+        `progress` is what was promised up to that moment, `changed` what becomes of the network,
+        whose outputs read `arcs`; those that are `sunk` have sinks, which have everything.
         """
         with self.lock:
-            self._store.commit(self.lifecycle.epoch_reached(progress, changed))
+            self._store.commit(self.lifecycle.epoch_reached(progress, changed, arcs, sunk))
             self.eddies.enter(self.epochs.current.start)
 
     def fail(self, culprits: Mapping[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ from auroral.engine.runtime.stepper import Stepper
 from auroral.errors import StateError, UsageError, closest, list_existing
 from auroral.ids import ALL_QUERIES, ArcId, OutputReader
 from auroral.network.check import CheckedNetwork
-from auroral.storage import HELD, Change, Store
+from auroral.storage import HELD, Change, Segment, Store
 
 _MOST_WAITING = 64
 
@@ -97,6 +97,9 @@ class Outputs:
         `require_running` raises if the engine has ended meanwhile.
         """
         output = self._meant(output)
+        earlier = self._take_earlier(output, require_running)
+        if earlier is not None:
+            return earlier
 
         def requested() -> ReadRequest:
             view = self._view(output)
@@ -107,6 +110,34 @@ class Outputs:
             return ReadRequest(output, view, [consumer(output)])
 
         return self._take(requested, limit, require_running)
+
+    def _take_earlier(self, output: str, require_running: Callable[[], None]) -> pa.Table | None:
+        """What an output gave before the network changed and nobody has taken; None if nothing.
+
+        Its fields are those of then.
+        """
+        while True:
+            with self._queries.lock:
+                place = self._queries.lifecycle.earlier.of(output)
+            if place is None:
+                return None
+            with self.reading(place.log):
+                segments = self._store.segments(place.log)
+                view = View(place.log, _fields(self._store, segments), 0, lambda table: table)
+                head = self._store.head(place.log, consumer(output))
+                unread = find_unread(self._store, view, head, place.until)
+                parts = [part for _, part in unread.batches(self._store) if part.num_rows]
+                rows = [visible(part).cast(view.schema) for part in parts]
+                with self._queries.lock:
+                    require_running()
+                    if self._queries.lifecycle.earlier.of(output) is not place:
+                        continue
+                    change = self._queries.lifecycle.earlier.got(output)
+                    count = sum(table.num_rows for table in rows)
+                    change.counts = {(output, "out"): count}
+                    self._store.commit(change)
+            if rows:
+                return pa.concat_tables(rows)
 
     def _meant(self, name: str) -> str:
         """The output that a name means: that of an arc, as `q.late`, which one output reads."""
@@ -339,6 +370,14 @@ class Outputs:
             if table.num_rows:
                 age_us = self._now_us() - table["_ts"][-1].as_py()
                 self.lag_s[output] = _seconds(age_us)
+
+
+def _fields(store: Store, segments: Sequence[Segment]) -> pa.Schema:
+    """The fields of the tuples in a log, as its oldest segment has them."""
+    for segment in segments:
+        if segment.file:
+            return visible(store.table(segment)).schema
+    return pa.schema([])
 
 
 def _seconds(microseconds: int) -> float:

@@ -194,7 +194,8 @@ def next_execution(before: Execution, following: ExecutionPlan) -> Execution | N
         if not is_epoch_complete(before, following) or not is_planned_next(before, following):
             return None
         progress = before.stepper.progress(queries.epochs.next.start)
-        queries.enter_epoch(progress, following.changed)
+        sunk = list(before.sinks.open)
+        queries.enter_epoch(progress, following.changed, before.plan.arcs, sunk)
         if following.changed is not None:
             before.sinks.let_go(following.changed.removed_outputs)
     return build_execution(before.context, following, ended=before.watermarks.ended, before=before)

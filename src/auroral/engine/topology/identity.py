@@ -44,6 +44,8 @@ def remembered(network: Network, bound: Iterable[str]) -> dict[str, Any]:
     """
     plain = copy.copy(network)
     plain.queries = {}
+    # Outputs of late tuples that were only given a sink are added at each start.
+    plain.outputs = {n: o for n, o in network.outputs.items() if not ArcId.parse(n).port}
     document = plain.document()
     _without_access(document)
     return {"network": document, "bound": sorted(bound)}
