@@ -175,19 +175,23 @@ class Join(ManyInputs):
                 )
 
 
-def equal_fields(on: str) -> list[tuple[str, str]]:
+SIDES = ("left", "right")
+"""What predicates call the two inputs."""
+
+
+def equal_fields(on: str, sides: tuple[str, str] = SIDES) -> list[tuple[str, str]]:
     """The fields of left and right that a predicate compares by `=`, whatever else it says.
 
     >>> equal_fields("left.a = right.b AND right.c = left.d AND f(left.x) > 1")
     [('a', 'b'), ('d', 'c')]
     """
-    found = [_equal(part) for part in _conjuncts(parse(on))]
+    found = [_equal(part, sides) for part in _conjuncts(parse(on))]
     return [pair for pair in found if pair is not None]
 
 
-def is_equalities(on: str) -> bool:
+def is_equalities(on: str, sides: tuple[str, str] = SIDES) -> bool:
     """Whether a predicate compares fields by `=`, and says nothing else."""
-    return all(_equal(part) is not None for part in _conjuncts(parse(on)))
+    return all(_equal(part, sides) is not None for part in _conjuncts(parse(on)))
 
 
 def _conjuncts(node: Node) -> list[Node]:
@@ -196,14 +200,14 @@ def _conjuncts(node: Node) -> list[Node]:
     return [node]
 
 
-def _equal(node: Node) -> tuple[str, str] | None:
+def _equal(node: Node, sides: tuple[str, str]) -> tuple[str, str] | None:
     if not isinstance(node, Call) or node.name not in ("=", "==") or len(node.args) != 2:
         return None
-    sides: dict[str, str] = {}
+    named: dict[str, str] = {}
     for argument in node.args:
         if isinstance(argument, Member) and isinstance(argument.base, Name):
-            sides[argument.base.name.lower()] = argument.name
-    return (sides["left"], sides["right"]) if set(sides) == {"left", "right"} else None
+            named[argument.base.name.lower()] = argument.name
+    return (named[sides[0]], named[sides[1]]) if set(named) == set(sides) else None
 
 
 def require_comparable(left: Type, right: Type) -> None:

@@ -20,7 +20,7 @@ from auroral.kernels.calling import described
 from auroral.kernels.grouping import Ids, first_rows, match_groups
 from auroral.kernels.kernel import Context, Emitted
 from auroral.kernels.shelter import in_turn
-from auroral.kernels.stored import APPEND, conformed, renewed, stored_schema, with_sub
+from auroral.kernels.stored import conformed, newest_rows, renewed, stored_schema, with_sub
 from auroral.network.function import fitted_value, load_named, require_row
 
 _WHOLE = {
@@ -59,7 +59,7 @@ class StatefulMapKernel:
         group, known, count = match_groups(
             new.select(self.by).columns, new.num_rows, old.select(self.by).columns, old.num_rows
         )
-        latest = _latest(known, old, count)
+        latest = newest_rows(known, old, count)
         if not new.num_rows:
             return Emitted(held=int((latest >= 0).sum()))
         calls = _StepCalls(self, new, group, old["state"], latest)
@@ -81,14 +81,6 @@ class StatefulMapKernel:
         if not isinstance(self.function, str):
             return self.function
         return load_named(self.function, Path(self.directory) if self.directory else None)
-
-
-def _latest(known: Ids, old: pa.Table, count: int) -> Ids:
-    """Of each group the row of its newest stored state, −1 if it has none."""
-    order = np.argsort(np.asarray(old[APPEND], np.int64), kind="stable")
-    latest = np.full(count, -1, np.int64)
-    latest[known[order]] = order
-    return latest
 
 
 @dataclass

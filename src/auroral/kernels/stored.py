@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from auroral.kernels.kernel import Appended
@@ -48,6 +49,17 @@ def in_arrival_order(table: pa.Table) -> pa.Table:
     if (seq[1:] > seq[:-1]).all():
         return table
     return table.sort_by([("_seq", "ascending"), ("_sub", "ascending")])
+
+
+def newest_rows(known: npt.NDArray[np.int64], old: pa.Table, count: int) -> npt.NDArray[np.int64]:
+    """Of each group the row of its newest stored state, −1 if it has none.
+
+    `known` numbers the groups of the rows of `old`, `count` is how many groups there are.
+    """
+    order = np.argsort(np.asarray(old[APPEND], np.int64), kind="stable")
+    newest = np.full(count, -1, np.int64)
+    newest[known[order]] = order
+    return newest
 
 
 def with_sub(table: pa.Table) -> pa.Table:

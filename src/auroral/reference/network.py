@@ -20,6 +20,7 @@ from auroral.boxes import (
     Resample,
     StatefulMap,
     Union,
+    WaitFor,
 )
 from auroral.boxes.gate import Gate
 from auroral.continuous.boxing.compiler import CompiledQuery
@@ -56,6 +57,7 @@ from auroral.reference.query import ReferenceSelectJoin, SelectJoin
 from auroral.reference.resample import ReferenceResample
 from auroral.reference.stateful_map import ReferenceStatefulMap
 from auroral.reference.union import ReferenceUnion
+from auroral.reference.wait_for import ReferenceWaitFor
 from auroral.sql.expressions.expression import evaluator
 
 
@@ -304,6 +306,8 @@ def operator_of(place: str, box: Box, inputs: Sequence[Schema], scope: Scope) ->
         return ReferenceResample(box, inputs, directory)
     if isinstance(box, StatefulMap):
         return ReferenceStatefulMap(box, inputs, directory)
+    if isinstance(box, WaitFor):
+        return ReferenceWaitFor(box, inputs, directory)
     raise not_executable(place, box)
 
 

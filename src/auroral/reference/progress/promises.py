@@ -18,6 +18,7 @@ from auroral.boxes import (
     Resample,
     StatefulMap,
     Union,
+    WaitFor,
 )
 from auroral.boxes.gate import Gate
 from auroral.boxes.join import joined
@@ -63,6 +64,8 @@ def rule(box: Box, port: str, schemas: Sequence[Schema]) -> Rule:
         return partial(_paired, box, schemas)
     if isinstance(box, Resample):
         return partial(_resampled, box, schemas)
+    if isinstance(box, WaitFor):
+        return lambda _: {}  # a tuple may wait while what is promised of its values moves on
     assert isinstance(box, Filter | Dedup | Gate | Number)
     return lambda inputs: inputs[0] or {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from auroral.boxes.join import Join, equal_fields, is_equalities
+from auroral.boxes.join import SIDES, Join, equal_fields, is_equalities
 from auroral.boxes.predicate import sided
 from auroral.boxes.window import timeout_us
 from auroral.kernels.join import JoinKernel
@@ -13,7 +13,6 @@ from auroral.network.types import Schema, Type
 from auroral.spark.plans.physical import Given, KernelColumns, Physical, mark_fields, ordered_column
 from auroral.sql.expressions.function_calls import FunctionCalls, called_of
 
-_SIDES = ("left", "right")
 T = TypeVar("T")
 
 
@@ -22,7 +21,7 @@ def lower(box: Join, given: Given) -> Physical:
     sides = tuple(KernelColumns(schema) for schema in given.schemas)
     fields = tuple(side.fields() for side in sides)
     pairs, rest = equalities(box.on, given.schemas)
-    keys = _keys(pairs, sides, given.tables)
+    keys = key_columns(pairs, sides, given.tables)
     orders = (box.left, box.right)
     banded = box.rows is None and not given.tables
     before = after = None
@@ -55,7 +54,7 @@ def lower(box: Join, given: Given) -> Physical:
     types = [field.type for schema in given.schemas for field in schema]
     structs = {
         side: [(f"{side[0]}_{c}", name) for c, name in zip(fields[n], schema.names, strict=True)]
-        for n, (side, schema) in enumerate(zip(_SIDES, given.schemas, strict=True))
+        for n, (side, schema) in enumerate(zip(SIDES, given.schemas, strict=True))
     }
     called = _called(box, given)
     return Physical(
@@ -83,18 +82,18 @@ def _called(box: Join, given: Given) -> FunctionCalls | None:
 
 
 def equalities(
-    on: str | None, schemas: Sequence[Schema]
+    on: str | None, schemas: Sequence[Schema], sides: tuple[str, str] = SIDES
 ) -> tuple[list[tuple[str, str]], str | None]:
     """Pairs of fields that must be equal, and the predicate unless they say all of it."""
     if on is None:
         return [], None
-    found = equal_fields(on)
+    found = equal_fields(on, sides)
     pairs = [
         pair
         for pair in found
         if _common(*(s.field(n).type for s, n in zip(schemas, pair, strict=True))) is not None
     ]
-    return pairs, None if is_equalities(on) and len(pairs) == len(found) else on
+    return pairs, None if is_equalities(on, sides) and len(pairs) == len(found) else on
 
 
 def _common(left: Type, right: Type) -> Type | None:
@@ -104,8 +103,8 @@ def _common(left: Type, right: Type) -> Type | None:
     return Type("bigint") if left.is_integral and right.is_integral else None
 
 
-def _keys(
-    pairs: list[tuple[str, str]], sides: tuple[KernelColumns, ...], tables: Sequence[int]
+def key_columns(
+    pairs: list[tuple[str, str]], sides: tuple[KernelColumns, ...], tables: Sequence[int] = ()
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns of both sides that must be equal; a table has only its fields."""
     keys: tuple[list[str], list[str]] = ([], [])
