@@ -9,19 +9,25 @@ from typing import Any
 import pytest
 
 from auroral import NetworkError
-from auroral.boxes import Aggregate, BSort, Dedup, Join, Number, Resample
+from auroral.boxes import Aggregate, BSort, Dedup, Join, Number, Resample, WaitFor
 from auroral.boxes.window import in_marks, require_length
 from auroral.network.box import BOXES, Box, Scope
+from auroral.network.function import Function
 from auroral.network.types import Schema, Type
 
 LEFT = Schema.parse("t int, at timestamp, g string, x double, l array<int>")
 RIGHT = Schema.parse("T int, u date, g string, right_g int")
-TABLES = Scope(tables={"prices": RIGHT, "more": RIGHT})
+TABLES = Scope(
+    tables={"prices": RIGHT, "more": RIGHT},
+    functions={"twice": Function(udf="functions:twice")},
+    resolver=lambda _text, _schema: Type("boolean"),
+)
 COUNT = {"n": "count(*)"}
 SLACK = {"on": "t", "slack": 1}
 AGGREGATE = {"input": "s", "order": {"on": "t"}, "window": {"size": 10}, "compute": COUNT}
 JOIN = {"inputs": ("a", "b"), "left": {"on": "t"}, "right": {"on": "t"}}
 RESAMPLE = {**JOIN, "within": 5, "compute": COUNT}
+WAIT_FOR = {"inputs": ("a", "b"), "match": "held.t = signal.T", "timeout": 5}
 REVISE = {"late": "revise", "history": 5}
 
 
@@ -57,6 +63,8 @@ BOTH = f"{LEFT}, right_T int, u date, right_g string, right_right_g int"
         (Join, {"inputs": ("a", "prices")}, {"": BOTH, "left_late": str(LEFT)}),
         (Join, {"inputs": ("prices", "a")}, {"": BOTH, "right_late": str(RIGHT)}),
         (Resample, {**RESAMPLE, "right": {"on": "t", "by": ("g",)}}, {"": "g string, t int, n bigint", "left_late": str(LEFT), "right_late": str(RIGHT)}),
+        (WaitFor, WAIT_FOR, dict.fromkeys(("", "late"), str(LEFT))),
+        (WaitFor, {**WAIT_FOR, "match": "HELD.x > 1 OR element_at(held.l, 1) = signal.t"}, dict.fromkeys(("", "late"), str(LEFT))),
     ],
 )  # fmt: skip
 def test_ports(kind: type[Box], given: dict[str, Any], expected: dict[str, str]) -> None:
@@ -129,6 +137,15 @@ def test_ports(kind: type[Box], given: dict[str, Any], expected: dict[str, str])
         (Resample, {**RESAMPLE, "compute": {}}, "BAD_PARAMETER", "compute"),
         (Resample, {**RESAMPLE, "right": {"on": "u"}}, "TYPE_MISMATCH", "comparable"),
         (Resample, {**RESAMPLE, "right": {"on": "t", "by": ("t",)}}, "DUPLICATE_FIELD", "t"),
+        (WaitFor, {**WAIT_FOR, "inputs": ("a", "b", "c")}, "BAD_PARAMETER", "2 inputs"),
+        (WaitFor, {**WAIT_FOR, "timeout": 0}, "BAD_WINDOW", "timeout"),
+        (WaitFor, {**WAIT_FOR, "timeout": 2**63}, "BAD_WINDOW", "too long"),
+        (WaitFor, {**WAIT_FOR, "match": "held.t"}, "TYPE_MISMATCH", "match"),
+        (WaitFor, {**WAIT_FOR, "match": "held.nope = signal.t"}, "UNKNOWN_FIELD", "nope"),
+        (WaitFor, {**WAIT_FOR, "match": "t = signal.t"}, "UNKNOWN_FIELD", "match"),
+        (WaitFor, {**WAIT_FOR, "match": "held IS NULL"}, "TYPE_MISMATCH", "held itself"),
+        (WaitFor, {**WAIT_FOR, "match": "twice(held.t) = 4"}, "UNSUPPORTED_EXPRESSION", "twice"),
+        (WaitFor, {**WAIT_FOR, "match": "bit_count(held.t) = 4"}, "UNSUPPORTED_EXPRESSION", "map"),
     ],
 )
 def test_refusals(kind: type[Box], given: dict[str, Any], code: str, says: str) -> None:
@@ -138,7 +155,7 @@ def test_refusals(kind: type[Box], given: dict[str, Any], code: str, says: str) 
     assert says in str(refused.value)
 
 
-@pytest.mark.parametrize("kind", [Aggregate, BSort, Dedup, Join, Number, Resample])
+@pytest.mark.parametrize("kind", [Aggregate, BSort, Dedup, Join, Number, Resample, WaitFor])
 def test_boxes_are_known_by_their_kind(kind: type[Box]) -> None:
     assert BOXES[kind.kind] is kind
 

@@ -20,7 +20,7 @@ _NUMBERS = {"int", "bigint", "double"}
 _WIDEST = 12
 KINDS = (
     *("aggregate", "aggregate", "aggregate", "join", "join", "resample", "dedup", "bsort"),
-    "stateful_map",
+    *("stateful_map", "wait_for"),
 )
 ORDER_KEPT = {
     "int": ("{0} - 2", "{0} * 3", "cast({0} as bigint)", "greatest({0}, {0} + 1)"),
@@ -239,6 +239,14 @@ class _Builder:
         udf = "stateful_functions:Gather"
         return arc.stateful_map(udf, by=self._by(arc), returns=returns, keep=keep, name=name)
 
+    def _wait_for(self, name: str) -> Arc:
+        rng, held, signal = self._rng, self._arc(final=True), self._arc(final=True)
+        match = self._matching(held.schema, signal.schema, functions=False) or "true"
+        match = match.replace("left.", "held.").replace("right.", "signal.")
+        made = held.wait_for(signal, match, timeout=rng.choice([1, 2.5, 6, 50]), name=name)
+        self._late.append(made.late)
+        return made
+
     # ── boxes that do not ──
 
     def _filter(self, name: str) -> Arc:
@@ -335,7 +343,7 @@ class _Builder:
         best = [(a, b) for a, b in pairs if a in mine and b in theirs]
         return best if best and self._rng.random() < 0.8 else pairs
 
-    def _matching(self, left: Schema, right: Schema) -> str | None:
+    def _matching(self, left: Schema, right: Schema, *, functions: bool = True) -> str | None:
         """A predicate over both sides: equal keys, something else, both or nothing."""
         rng, parts = self._rng, []
         pairs = [
@@ -354,7 +362,7 @@ class _Builder:
         whole = [
             [f.name for f in side if f.type.name in ("int", "bigint")] for side in (left, right)
         ]
-        if all(whole) and rng.random() < 0.2:
+        if functions and all(whole) and rng.random() < 0.2:
             a, b = (rng.choice(names) for names in whole)
             parts.append(f"picky(left.{a} + right.{b}) % 2 = 0")
         return " AND ".join(parts) or None

@@ -46,6 +46,7 @@ SEEDS = {
     "number": (0,),
     "resample": (1, 3),
     "stateful_map": (1, 2),
+    "wait_for": (0, 1),
 }
 
 

@@ -222,13 +222,12 @@ def test_any_read_stream_feeds_a_log_exactly_once(
     assert sorted(row["sid"] for row in seen) == [i for i in range(160) if i % 50 >= 30]
 
 
-def test_what_is_not_executable_is_refused_by_name(make_engine: MakeEngine) -> None:
-    net = au.Network("later")
-    stream = net.stream("s", "t bigint")
-    signal = net.stream("signal", "t bigint")
-    held = stream.wait_for(signal, "held.t = signal.t", timeout=1, name="held")
-    net.output("o", held)
-    with pytest.raises(au.UsageError, match="BOX_NOT_EXECUTABLE: box held"), make_engine(net):
+def test_what_is_not_executable_is_refused_by_name(
+    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = border()
+    monkeypatch.setattr(type(net.boxes["across"]), "executable", False)
+    with pytest.raises(au.UsageError, match="BOX_NOT_EXECUTABLE: box across"), make_engine(net):
         pass
 
 

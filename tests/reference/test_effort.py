@@ -27,6 +27,7 @@ BOXES: dict[str, Callable[[Any, Any], Any]] = {
     "dedup": lambda a, _: a.dedup("g", order=SLACK),
     "dedup by marks": lambda a, _: a.dedup("g", order=ORDER),
     "join": lambda a, b: a.join(b, "left.g = right.g", left=ORDER, right=ORDER, within=3),
+    "wait_for": lambda a, b: a.wait_for(b, "held.g = signal.g", timeout=10**6),
     "resample": lambda a, b: a.resample(b, left=ORDER, right=ORDER, within=3, n="count(*)"),
     "resample by slack": lambda a, b: a.resample(b, left=ORDER, right=SLACK, within=3, n="sum(t)"),
 }

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from auroral import AuroralError, Delayed, Network, Ordered, Punctuated, function
+from auroral.network.box import OneInput, Scope
+from auroral.network.types import Schema
 from auroral.reference import Reference
 from auroral.testing import punctuation, run
 
@@ -228,11 +231,21 @@ def test_each_group_has_its_own_mark() -> None:
 # ── refusals ──
 
 
+class Strange(OneInput):
+    """A box that can be declared, and of which the interpreter knows nothing."""
+
+    kind: ClassVar[str] = "strange"
+    box: str = "strange"
+
+    def ports(self, inputs: Sequence[Schema], _scope: Scope) -> dict[str, Schema]:
+        return {"": inputs[0]}
+
+
 def test_what_cannot_be_run_is_refused_by_name() -> None:
     net = Network("n")
-    s = net.stream("s", schema="n int")
-    s.wait_for(s, "true", timeout=1, name="waits")
-    with pytest.raises(AuroralError, match=r"BOX_NOT_EXECUTABLE.*box waits"):
+    net.stream("s", schema="n int")
+    net.boxes["strange"] = Strange(input="s")
+    with pytest.raises(AuroralError, match=r"BOX_NOT_EXECUTABLE.*box strange"):
         run(net, {})
 
 

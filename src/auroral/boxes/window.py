@@ -38,7 +38,7 @@ def require_timeout(timeout: Seconds | None) -> None:
     """Check that a timeout, if there is one, is positive and not too long."""
     if timeout is None:
         return
-    if not timeout > 0:  # nor is NaN
+    if timeout <= 0:
         raise NetworkError(
             "BAD_WINDOW", f"expected more than 0 seconds, found {timeout}", where="key timeout"
         )
