@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from auroral import NetworkError
-from auroral.boxes import Aggregate, BSort, Dedup, Join, Number, Resample, WaitFor
+from auroral.boxes import Aggregate, BSort, Dedup, Join, Latch, Number, Resample, WaitFor
 from auroral.boxes.window import in_marks, require_length
 from auroral.network.box import BOXES, Box, Scope
 from auroral.network.function import Function
@@ -18,7 +18,12 @@ from auroral.network.types import Schema, Type
 LEFT = Schema.parse("t int, at timestamp, g string, x double, l array<int>")
 RIGHT = Schema.parse("T int, u date, g string, right_g int")
 TABLES = Scope(
-    tables={"prices": RIGHT, "more": RIGHT},
+    tables={
+        "prices": RIGHT,
+        "more": RIGHT,
+        "kept": Schema.parse("N bigint, g string, t int, u date"),
+    },
+    table_keys={"prices": ("T",), "kept": ("g",)},
     functions={"twice": Function(udf="functions:twice")},
     resolver=lambda _text, _schema: Type("boolean"),
 )
@@ -28,6 +33,7 @@ AGGREGATE = {"input": "s", "order": {"on": "t"}, "window": {"size": 10}, "comput
 JOIN = {"inputs": ("a", "b"), "left": {"on": "t"}, "right": {"on": "t"}}
 RESAMPLE = {**JOIN, "within": 5, "compute": COUNT}
 WAIT_FOR = {"inputs": ("a", "b"), "match": "held.t = signal.T", "timeout": 5}
+LATCH = {"input": "a", "by": ("g",), "compute": COUNT, "table": "kept"}
 REVISE = {"late": "revise", "history": 5}
 
 
@@ -63,6 +69,8 @@ BOTH = f"{LEFT}, right_T int, u date, right_g string, right_right_g int"
         (Join, {"inputs": ("a", "prices")}, {"": BOTH, "left_late": str(LEFT)}),
         (Join, {"inputs": ("prices", "a")}, {"": BOTH, "right_late": str(RIGHT)}),
         (Resample, {**RESAMPLE, "right": {"on": "t", "by": ("g",)}}, {"": "g string, t int, n bigint", "left_late": str(LEFT), "right_late": str(RIGHT)}),
+        (Latch, LATCH, {"": "g string, n bigint"}),
+        (Latch, {**LATCH, "by": ("G",), "compute": {"t": "max(t)", **COUNT}}, {"": "g string, t int, n bigint"}),
         (WaitFor, WAIT_FOR, dict.fromkeys(("", "late"), str(LEFT))),
         (WaitFor, {**WAIT_FOR, "match": "HELD.x > 1 OR element_at(held.l, 1) = signal.t"}, dict.fromkeys(("", "late"), str(LEFT))),
     ],
@@ -137,9 +145,21 @@ def test_ports(kind: type[Box], given: dict[str, Any], expected: dict[str, str])
         (Resample, {**RESAMPLE, "compute": {}}, "BAD_PARAMETER", "compute"),
         (Resample, {**RESAMPLE, "right": {"on": "u"}}, "TYPE_MISMATCH", "comparable"),
         (Resample, {**RESAMPLE, "right": {"on": "t", "by": ("t",)}}, "DUPLICATE_FIELD", "t"),
+        (Latch, {**LATCH, "by": ()}, "BAD_PARAMETER", "by"),
+        (Latch, {**LATCH, "by": ("l",)}, "BAD_ORDER", "by"),
+        (Latch, {**LATCH, "by": ("no",)}, "UNKNOWN_FIELD", "no"),
+        (Latch, {**LATCH, "compute": {}}, "BAD_PARAMETER", "compute"),
+        (Latch, {**LATCH, "compute": {"n": "t + 1"}}, "NOT_AGGREGATED", "compute.n"),
+        (Latch, {**LATCH, "compute": {"g": "count(*)"}}, "DUPLICATE_FIELD", "g"),
+        (Latch, {**LATCH, "table": "kep"}, "UNKNOWN_TABLE", "did you mean kept?"),
+        (Latch, {**LATCH, "table": "prices"}, "SCHEMA_MISMATCH", "expected [g], found [T]"),
+        (Latch, {**LATCH, "table": "more"}, "SCHEMA_MISMATCH", "found []"),
+        (Latch, {**LATCH, "by": ("g", "t")}, "SCHEMA_MISMATCH", "declare key: [g, t] for kept"),
+        (Latch, {**LATCH, "compute": {"m": "count(*)"}}, "SCHEMA_MISMATCH", "declare m: bigint"),
+        (Latch, {**LATCH, "compute": {"n": "max(t)"}}, "SCHEMA_MISMATCH", "n is int, but bigint"),
         (WaitFor, {**WAIT_FOR, "inputs": ("a", "b", "c")}, "BAD_PARAMETER", "2 inputs"),
-        (WaitFor, {**WAIT_FOR, "timeout": 0}, "BAD_WINDOW", "timeout"),
-        (WaitFor, {**WAIT_FOR, "timeout": 2**63}, "BAD_WINDOW", "too long"),
+        (WaitFor, {**WAIT_FOR, "timeout": 0}, "BAD_PARAMETER", "timeout"),
+        (WaitFor, {**WAIT_FOR, "timeout": 2**63}, "BAD_PARAMETER", "too long"),
         (WaitFor, {**WAIT_FOR, "match": "held.t"}, "TYPE_MISMATCH", "match"),
         (WaitFor, {**WAIT_FOR, "match": "held.nope = signal.t"}, "UNKNOWN_FIELD", "nope"),
         (WaitFor, {**WAIT_FOR, "match": "t = signal.t"}, "UNKNOWN_FIELD", "match"),
@@ -155,7 +175,7 @@ def test_refusals(kind: type[Box], given: dict[str, Any], code: str, says: str) 
     assert says in str(refused.value)
 
 
-@pytest.mark.parametrize("kind", [Aggregate, BSort, Dedup, Join, Number, Resample, WaitFor])
+@pytest.mark.parametrize("kind", [Aggregate, BSort, Dedup, Join, Latch, Number, Resample, WaitFor])
 def test_boxes_are_known_by_their_kind(kind: type[Box]) -> None:
     assert BOXES[kind.kind] is kind
 

@@ -11,6 +11,7 @@ from auroral.continuous.boxing.progress import promised
 from auroral.network.arc import Arc
 from auroral.network.check import type_arcs
 from auroral.network.types import Field, Schema, Type
+from auroral.sql.aggregates.analysis import analyze_aggregate
 
 from .events import EVENT, ORDERED, TABLE, length, routing, several
 
@@ -20,7 +21,7 @@ _NUMBERS = {"int", "bigint", "double"}
 _WIDEST = 12
 KINDS = (
     *("aggregate", "aggregate", "aggregate", "join", "join", "resample", "dedup", "bsort"),
-    *("stateful_map", "wait_for"),
+    *("stateful_map", "wait_for", "latch"),
 )
 ORDER_KEPT = {
     "int": ("{0} - 2", "{0} * 3", "cast({0} as bigint)", "greatest({0}, {0} + 1)"),
@@ -247,6 +248,17 @@ class _Builder:
         self._late.append(made.late)
         return made
 
+    def _latch(self, name: str) -> Arc:
+        arc = self._arc(final=True)
+        by = self._by(arc) or tuple(f.name for f in arc.schema if f.type.name in _GROUPING)[:1]
+        if not by:
+            return self._filter(name)
+        compute = self._compute(arc.schema, taken=list(by), functions=False)
+        fields = [arc.schema.field(n) for n in by]
+        fields += [Field(n, analyze_aggregate(t, arc.schema).type) for n, t in compute.items()]
+        table = self._net.table(f"{name}_kept", Schema(tuple(fields)), key=by)
+        return arc.latch(table, by=by, name=name, **compute)
+
     # ── boxes that do not ──
 
     def _filter(self, name: str) -> Arc:
@@ -383,14 +395,17 @@ class _Builder:
         }
         return rng.choice([*by_kind.get(kind, []), f"{name} IS NOT NULL"])
 
-    def _compute(self, schema: Schema, taken: list[str]) -> dict[str, Any]:
+    def _compute(
+        self, schema: Schema, taken: list[str], *, functions: bool = True
+    ) -> dict[str, Any]:
         rng = self._rng
         used = {name.lower() for name in taken}
         names = [n for n in ("n", "k", "c1", "c2", "c3") if n not in used]
         rng.shuffle(names)
-        return {name: self._computed(schema) for name in names[: rng.choice([1, 2, 3])]}
+        count = rng.choice([1, 2, 3])
+        return {name: self._computed(schema, functions=functions) for name in names[:count]}
 
-    def _computed(self, schema: Schema) -> Any:
+    def _computed(self, schema: Schema, *, functions: bool = True) -> Any:
         rng = self._rng
         numbers = [f for f in schema if f.type.is_numeric]
         simple = _simple(schema) or list(schema)
@@ -413,7 +428,7 @@ class _Builder:
         if texts and whole:
             args = [rng.choice(texts), rng.choice(whole)]
             found.append({"udf": "window_functions:Joined", "args": args, "returns": "string"})
-        return rng.choice(found)
+        return rng.choice([how for how in found if functions or isinstance(how, str)])
 
     def _table(self) -> Arc:
         if "refs" not in self._net.tables:

@@ -43,6 +43,7 @@ SEEDS = {
     "bsort": (0, 1),
     "dedup": (2, 3),
     "join": (0, 2, 3),
+    "latch": (0, 1),
     "number": (0,),
     "resample": (1, 3),
     "stateful_map": (1, 2),

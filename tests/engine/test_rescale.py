@@ -30,7 +30,7 @@ from tests.conformance.running import Crash, expected, plain
 from tests.conformance.stateful import stateful_network
 from tests.conformance.test_stateful import needs_spark
 
-KEYED = ("aggregate", "bsort", "dedup", "join", "stateful_map", "wait_for")
+KEYED = ("aggregate", "bsort", "dedup", "join", "latch", "stateful_map", "wait_for")
 
 
 class Interrupted:

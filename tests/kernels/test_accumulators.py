@@ -150,6 +150,61 @@ def test_every_cut_gives_what_the_reference_gives(
         assert shown(column.to_pylist()) == shown(wanted), text
 
 
+@settings(max_examples=60)
+@given(ROWS, st.integers(0, 25))
+def test_running_values_are_those_of_each_row_folded_by_itself(
+    rows: list[tuple[int, dict[str, Any]]], cut: int
+) -> None:
+    given_columns = arguments([row for _, row in rows])
+    slot = np.array([at for at, _ in rows], dtype=np.int64)
+    state, first = ACCUMULATORS.fresh(4), min(cut, len(rows))
+    found: list[list[Any]] = [[] for _ in TEXTS]
+    for start, end in ((0, first), (first, len(rows))):
+        part = [[within(column.slice(start, end - start)) for column in c] for c in given_columns]
+        values = ACCUMULATORS.running(state, part, slot[start:end])
+        for text, call, column, held in zip(TEXTS, CALLS, values, found, strict=True):
+            column.validate(full=True)
+            assert column.type == call.type.arrow(), text
+            held += column.to_pylist()
+        state = [within(column) for column in ACCUMULATORS.fold(state, part, slot[start:end])]
+    alone = ACCUMULATORS.fresh(4)
+    for at, window in enumerate(slot.tolist()):
+        part = [[column.slice(at, 1) for column in c] for c in given_columns]
+        alone = ACCUMULATORS.fold(alone, part, slot[at : at + 1])
+        values, _ = ACCUMULATORS.final([column.slice(window, 1) for column in alone])
+        for text, column, held in zip(TEXTS, values, found, strict=True):
+            assert shown(held[at]) == shown(column[0].as_py()), (text, at)
+
+
+@pytest.mark.parametrize("windows", [1, 40, 2000])
+def test_running_values_of_many_rows_are_added_in_order_of_arrival(windows: int) -> None:
+    """Long windows by themselves and short ones all at once give the floats of a plain loop."""
+    random = np.random.default_rng(7)
+    slot = (windows * random.random(4000) ** 2).astype(np.int64)
+    values, weights = random.normal(size=(2, 4000)).tolist()
+    texts = ["sum(d)", "avg(d)", "stddev(d)", "max(d)", "count(*)", "min_by(e, d)"]
+    accumulators = Accumulators([CallSpec.of(call) for call in calls_of(texts)])
+    one, two = pa.array(values), pa.array(weights)
+    columns = [*([one] for _ in texts[:4]), [], [two, one]]
+    found = accumulators.running(accumulators.fresh(windows), columns, slot)
+    kept: dict[int, list[tuple[float, float]]] = {}
+    for at, window in enumerate(slot.tolist()):
+        mine = kept.setdefault(window, [])
+        mine.append((values[at], weights[at]))
+        total = 0.0
+        for value, _ in mine if at % 50 == 0 else ():
+            total += value
+        if at % 50 == 0:
+            assert found[0][at].as_py() == total
+            assert found[1][at].as_py() == total / len(mine)
+            assert found[3][at].as_py() == max(value for value, _ in mine)
+            assert found[4][at].as_py() == len(mine)
+            assert found[5][at].as_py() == min(mine)[1]
+        if at % 500 == 0:
+            wanted = aggregate_evaluator("stddev(d)", SCHEMA)([{"d": value} for value, _ in mine])
+            assert shown(found[2][at].as_py()) == shown(wanted)
+
+
 @pytest.mark.parametrize("windows", [1, 40, 2000])
 def test_many_rows_are_added_in_order_of_arrival(windows: int) -> None:
     """Rounds, narrow rounds and rows one by one give the same floats."""

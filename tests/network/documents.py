@@ -110,6 +110,7 @@ boxes:
     sql: "UPDATE accounts SET balance = balance - :toll WHERE vid = :vid"
     report: {vid: vid, charged: toll}
   held: {box: wait_for, inputs: [tolls, charge], match: held.vid = signal.vid, timeout: 2.5}
+  totals: {box: latch, input: tolls, by: [vid], compute: {balance: sum(double(toll))}, table: accounts}
   late: {box: filter, input: means.late, where: speed > 0}
 connection_points:
   history: {on: lanes.fast, keep: {rows: 1000}}

@@ -41,6 +41,7 @@ def test_the_example_reads_as_in_the_manual(net: Network, reports: Arc) -> None:
 
 def test_every_box_is_a_method(net: Network, reports: Arc) -> None:
     accounts = net.table("accounts", "sid int, balance double", store="sqlite:///a.db")
+    positions = net.table("positions", "sid int, at bigint, n bigint", key=["sid"])
     on_time = au.Order("time")
     assert str(accounts.schema) == "sid int, balance double"
     made = {
@@ -55,6 +56,7 @@ def test_every_box_is_a_method(net: Network, reports: Arc) -> None:
         "resample": reports.resample(reports, left=on_time, right=on_time, within=1, n="count(*)"),
         "read": reports.read("SELECT balance FROM accounts WHERE sid = :sid"),
         "update": reports.update("DELETE FROM accounts WHERE sid = :sid", sid="sid"),
+        "latch": reports.latch(positions, by=["sid"], at="max(time)", n="count(*)"),
         "wait_for": reports.wait_for(reports, "held.sid = signal.sid", timeout=3),
         "late": reports.aggregate(on_time, au.Window(size=5), n="count(*)").late,
         "rest": reports.filter("pos > 2").rest,
@@ -70,6 +72,7 @@ def test_every_box_is_a_method(net: Network, reports: Arc) -> None:
         "resample": "time, n",
         "read": "balance",
         "update": "sid",
+        "latch": "sid, at, n",
         "wait_for": "sid, time, pos",
         "late": "sid, time, pos",
         "rest": "sid, time, pos",

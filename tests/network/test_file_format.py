@@ -51,6 +51,7 @@ SCHEMAS = {
     "balance": "balance double, toll decimal(8,2)",
     "charge": "vid int, charged decimal(8,2)",
     "held": TOLLS,
+    "totals": "vid int, balance double",
     "held.late": TOLLS,
     "late": CARS,
     "late.rest": CARS,

@@ -65,7 +65,7 @@ MISTAKES = [
     ("key: sid}", "key: sidd}", "UNKNOWN_FIELD", 16, POINT, (*FIELDS, "did you mean sid?")),
     ("[across, crowd,", "[across, crow,", "UNKNOWN_BOX", 18, GROUP, ("across, crowd, enough",)),
     ("box: filter, input: crowd", "box: filtr, input: crowd", "UNKNOWN_BOX", 12, ENOUGH,
-     ("aggregate, bsort, dedup, filter, join, map, number, read, resample, union, update, wait_for", "filter?")),
+     ("aggregate, bsort, dedup, filter, join, latch, map, number, read, resample, union, update, wait_for", "filter?")),
     ("box: filter, input: crowd", "box: [filter], input: crowd", "UNKNOWN_BOX", 12, ENOUGH, ()),
     ("box: filter, input: crowd", "input: crowd", "MISSING_KEY", 12, ENOUGH, ("aggregate, bsort",)),
     ("pos >= 30", "poz >= 30", "UNKNOWN_FIELD", 10, ACROSS, (*FIELDS, "did you mean pos?")),

@@ -40,6 +40,9 @@ READERS: dict[str, Callable[[Arc], Arc]] = {
         Arc(a.network, "s"), left=ORDER, right=ORDER, within=1, n="count(*)", name="reader"
     ),
     "dedup": lambda arc: arc.dedup("t", order=ORDER, name="reader"),
+    "latch": lambda a: a.latch(
+        a.network.table("sums", "t int, n bigint", key=["t"]), by=["t"], n="count(*)", name="reader"
+    ),
     "wait_for": lambda a: a.wait_for(Arc(a.network, "s"), "true", timeout=1, name="reader"),
 }
 

@@ -5,6 +5,7 @@ from auroral.boxes.bsort import BSort
 from auroral.boxes.dedup import Dedup
 from auroral.boxes.filter import Filter
 from auroral.boxes.join import Join
+from auroral.boxes.latch import Latch
 from auroral.boxes.map import Map
 from auroral.boxes.number import Number
 from auroral.boxes.read import Read
@@ -20,6 +21,7 @@ __all__ = [
     "Dedup",
     "Filter",
     "Join",
+    "Latch",
     "Map",
     "Number",
     "Read",

@@ -44,7 +44,10 @@ class WaitFor(ManyInputs):
 
     def model_post_init(self, _context: Any) -> None:
         require_inputs(self, 2)
-        require_timeout(self.timeout)
+        try:
+            require_timeout(self.timeout)
+        except NetworkError as error:
+            raise NetworkError("BAD_PARAMETER", error.message, where="key timeout") from None
 
     @property
     def times_out(self) -> bool:

@@ -156,6 +156,13 @@ class Arc:
             "wait_for", name, inputs=(self, signal), match=match, timeout=timeout
         )
 
+    def latch(
+        self, table: str | Arc, *, by: Sequence[str], name: str | None = None, **compute: str
+    ) -> Arc:
+        """Keep running aggregates of all tuples by key in a table, and emit each change."""
+        given = {"by": tuple(by), "compute": compute, "table": str(table)}
+        return self._add("latch", name, **given)
+
     def _add(self, kind: str, name: str | None, **parameters: Any) -> Arc:
         given = {key: value for key, value in parameters.items() if value is not None}
         return self.network.box(kind, name, input=self, **given)

@@ -31,6 +31,8 @@ class Scope:
     """Whether those modules may be imported, which runs their code."""
     functions: Mapping[str, Function] = field(default_factory=dict)
     """The Python functions that expressions may call, by their names in lower case."""
+    table_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The fields by which the rows of each table are known."""
 
 
 _NO_MEANING = ("on_change", "description", "tags")

@@ -122,7 +122,8 @@ def what_boxes_see(network: Network, resolver: Resolver | None) -> Scope:
     tables = {name: table.schema_ for name, table in network.tables.items()}
     functions = {name.lower(): declared for name, declared in network.functions.items()}
     resolver = resolver or fallback_resolver
-    return Scope(resolver, tables, network.directory, network.imports, functions)
+    keys = {name: table.key for name, table in network.tables.items()}
+    return Scope(resolver, tables, network.directory, network.imports, functions, keys)
 
 
 def _typed(

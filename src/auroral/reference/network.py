@@ -15,6 +15,7 @@ from auroral.boxes import (
     Dedup,
     Filter,
     Join,
+    Latch,
     Map,
     Number,
     Resample,
@@ -40,6 +41,7 @@ from auroral.reference.dedup import ReferenceDedup
 from auroral.reference.filter import ReferenceFilter
 from auroral.reference.gate import ReferenceGate
 from auroral.reference.join import reference_join
+from auroral.reference.latch import ReferenceLatch
 from auroral.reference.map import ReferenceMap
 from auroral.reference.number import ReferenceNumber
 from auroral.reference.operator import (
@@ -306,6 +308,8 @@ def operator_of(place: str, box: Box, inputs: Sequence[Schema], scope: Scope) ->
         return ReferenceResample(box, inputs, directory)
     if isinstance(box, StatefulMap):
         return ReferenceStatefulMap(box, inputs, directory)
+    if isinstance(box, Latch):
+        return ReferenceLatch(box, inputs, directory)
     if isinstance(box, WaitFor):
         return ReferenceWaitFor(box, inputs, directory)
     raise not_executable(place, box)

@@ -12,7 +12,8 @@ from auroral.kernels.accumulators.columns import Ints, integers, is_decimal, is_
 from auroral.kernels.accumulators.extremes import ExtremeBy, FirstLastAccumulator, NarrowExtreme
 from auroral.kernels.accumulators.lists import CollectAccumulator, Distinct, Mode, Percentile
 from auroral.kernels.accumulators.moments import Moments
-from auroral.kernels.accumulators.spec import Accumulator, CallSpec
+from auroral.kernels.accumulators.segments import Segments, last_known, stepwise
+from auroral.kernels.accumulators.spec import Accumulator, CallSpec, RunningAccumulator
 from auroral.kernels.accumulators.sums import (
     Average,
     Bits,
@@ -75,6 +76,33 @@ class Accumulators:
             found += one.fold(state[part], columns, kept) if len(kept) else state[part]
         return found
 
+    def running(
+        self,
+        state: Sequence[pa.Array],
+        arguments: Sequence[Sequence[pa.Array]],
+        slot: Ints,
+    ) -> list[pa.Array]:
+        """For each call its value after each row, in order of arrival, as `fold` takes them.
+
+        >>> counts = Accumulators([CallSpec("count", (pa.int64(),), pa.int64())])
+        >>> rows, slot = pa.array([5, None, 7, 8]), np.array([0, 0, 1, 0])
+        >>> counts.running(counts.fresh(2), [[rows]], slot)[0].to_pylist()
+        [1, 1, 1, 2]
+        """
+        state = [whole(column) for column in state]
+        slot = np.asarray(slot, dtype=np.int64)
+        order = np.argsort(slot, kind="stable")
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        found = []
+        for call, one, part, given in zip(
+            self.calls, self._each, self._parts, arguments, strict=True
+        ):
+            columns = [whole(column).take(pa.array(order)) for column in given]
+            values = _after_each(call, one, state[part], columns, slot[order])
+            found.append(values.take(pa.array(back)))
+        return found
+
     def final(self, state: Sequence[pa.Array]) -> tuple[list[pa.Array], dict[int, str]]:
         """One column per call; and for each window that has none, why: an error, or NO_RESULT."""
         state = [whole(column) for column in state]
@@ -89,6 +117,36 @@ class Accumulators:
                 values = one.final(state[part])
             found.append(values)
         return found, failures
+
+
+def _after_each(
+    call: CallSpec,
+    one: Accumulator,
+    state: Sequence[pa.Array],
+    columns: list[pa.Array],
+    slot: Ints,
+) -> pa.Array:
+    """The value of a call after each row; rows are sorted by window."""
+    rows = np.arange(len(slot))
+    if call.filtered:
+        rows = np.flatnonzero(integers(columns.pop()))
+        columns = [column.take(pa.array(rows)) for column in columns]
+    if isinstance(one, RunningAccumulator):
+        changing, values = one.running(state, columns, slot[rows])
+        rows = rows[changing]
+    else:
+        values = stepwise(one, state, columns, slot[rows])
+    if len(rows) == len(slot):
+        return values
+    # A row that changes nothing leaves the value of the row before, or what was there before all.
+    segments = Segments.of(slot)
+    choice = np.full(len(slot), -1, np.int64)
+    kept = segments.firsts
+    choice[kept] = np.arange(len(segments.starts))
+    choice[rows] = len(segments.starts) + np.arange(len(rows))
+    before = one.final(state).take(pa.array(segments.windows))
+    both = pa.concat_arrays([before, values])
+    return both.take(pa.array(choice[last_known(choice >= 0)]))
 
 
 def _accumulator(call: CallSpec) -> Accumulator:

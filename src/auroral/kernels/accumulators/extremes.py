@@ -16,6 +16,7 @@ from auroral.kernels.accumulators.columns import (
     ranks,
     valid,
 )
+from auroral.kernels.accumulators.segments import Segments, last_known
 from auroral.kernels.accumulators.sums import zeros
 
 State = Sequence[pa.Array]
@@ -45,6 +46,13 @@ class NarrowExtreme:
 
     def final(self, state: State) -> pa.Array:
         return state[0]
+
+    def running(self, state: State, columns: State, slot: Ints) -> tuple[Ints, pa.Array]:
+        (column,), rows = present_rows(columns, np.arange(len(slot)))
+        segments = Segments.of(slot[rows])
+        before = np.where(valid(state[0]), keys(state[0]), self._start)[segments.windows]
+        best = segments.accumulated(self._operation, before, keys(column))
+        return rows, from_keys(best, np.ones(len(rows), bool), self.types[0])
 
 
 class ExtremeBy:
@@ -87,6 +95,28 @@ class ExtremeBy:
     def final(self, state: State) -> pa.Array:
         return state[0]
 
+    def running(self, state: State, columns: State, slot: Ints) -> tuple[Ints, pa.Array]:
+        rows = present_rows(columns, np.arange(len(slot)), nulls=columns[-1:])[1]
+        segments, taken = Segments.of(slot[rows]), pa.array(rows)
+        windows = pa.array(segments.windows)
+        seen = (integers(state[-1]) != 0)[segments.windows]
+        # What was best before has the number of its segment, rows come after all of those.
+        old = len(segments.starts)
+        rank = ranks(pa.concat_arrays([state[-2].take(windows), columns[-1].take(taken)]))
+        rank = rank if self._greatest else ~rank  # which reverses the order
+        before = np.where(seen, rank[:old], _LEAST)
+        best = segments.accumulated(np.maximum, before, rank[old:])
+        previous = np.concatenate(([0], best[:-1]))[: len(best)]
+        previous[segments.starts] = before
+        better = rank[old:] > previous
+        better[segments.starts[~seen]] = True
+        winner = np.where(better, old + np.arange(len(rows)), -1)
+        kept = segments.firsts & ~better
+        winner[kept] = segments.spread(np.arange(old))[kept]
+        choice = winner[last_known(winner >= 0)]
+        values = pa.concat_arrays([state[0].take(windows), columns[0].take(taken)])
+        return rows, values.take(pa.array(choice))
+
 
 def _first_of_best(rank: Ints, owner: Ints, owners: int, greatest: bool) -> Ints:
     """The first row of the greatest (or the least) rank of each owner."""
@@ -127,3 +157,15 @@ class FirstLastAccumulator:
 
     def final(self, state: State) -> pa.Array:
         return state[0]
+
+    def running(self, state: State, columns: State, slot: Ints) -> tuple[Ints, pa.Array]:
+        rows = np.arange(len(slot))
+        if self._ignore_nulls:
+            columns, rows = present_rows(columns, rows)
+        if not self._is_first:
+            return rows, columns[0]
+        segments = Segments.of(slot[rows])
+        old, seen = len(segments.starts), (integers(state[1]) != 0)[segments.windows]
+        choice = np.where(seen, np.arange(old), old + segments.starts)
+        values = pa.concat_arrays([state[0].take(pa.array(segments.windows)), columns[0]])
+        return rows, values.take(pa.array(segments.spread(choice)))

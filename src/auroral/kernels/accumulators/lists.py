@@ -17,7 +17,8 @@ from auroral.kernels.accumulators.columns import (
     present_rows,
     ranks,
 )
-from auroral.kernels.accumulators.spec import Accumulator
+from auroral.kernels.accumulators.segments import stepwise
+from auroral.kernels.accumulators.spec import Accumulator, RunningAccumulator
 
 State = Sequence[pa.Array]
 
@@ -153,16 +154,21 @@ class Mode(CollectAccumulator):
 
 def unseen(lists: pa.Array, values: pa.Array, slot: Ints) -> tuple[pa.Array, Ints]:
     """The rows whose value is neither in their list yet nor in an earlier row for the same list."""
+    rows = unseen_rows(lists, values, slot)
+    return values.take(pa.array(rows)), slot[rows]
+
+
+def unseen_rows(lists: pa.Array, values: pa.Array, slot: Ints) -> Ints:
+    """The numbers of these rows."""
     if not len(values):
-        return values, slot
+        return np.zeros(0, np.int64)
     touched, local = np.unique(slot, return_inverse=True)
     old = lists.take(pa.array(touched))
     both = pa.concat_arrays([old.flatten(), values])
     owner = np.concatenate((owners(old), local))
     code = codes(both.flatten() if pa.types.is_struct(both.type) else [both])
     _, first = np.unique(owner * (int(code.max()) + 1) + code, return_index=True)
-    rows = np.sort(first[first >= len(both) - len(values)]) - (len(both) - len(values))
-    return values.take(pa.array(rows)), slot[rows]
+    return np.sort(first[first >= len(both) - len(values)]) - (len(both) - len(values))
 
 
 class Distinct:
@@ -177,13 +183,27 @@ class Distinct:
         return [empty_lists(n, self._element)]
 
     def fold(self, state: State, columns: State, slot: Ints) -> list[pa.Array]:
-        rows = pa.StructArray.from_arrays(
-            [one_zero(column) for column in columns], fields=list(self._element)
-        )
-        return [appended(state[0], *unseen(state[0], rows, slot))]
+        return [appended(state[0], *unseen(state[0], self._elements(columns), slot))]
 
     def final(self, state: State) -> pa.Array:
-        (lists,) = state
-        columns = lists.flatten().flatten()
+        return self._inner.final(self._folded(state[0]))
+
+    def running(self, state: State, columns: State, slot: Ints) -> tuple[Ints, pa.Array]:
+        elements = self._elements(columns)
+        rows = unseen_rows(state[0], elements, slot)
+        new = elements.take(pa.array(rows)).flatten()
+        before, where = self._folded(state[0]), slot[rows]
+        if not isinstance(self._inner, RunningAccumulator):
+            return rows, stepwise(self._inner, before, new, where)
+        changing, values = self._inner.running(before, new, where)
+        return rows[changing], values
+
+    def _elements(self, columns: State) -> pa.Array:
+        return pa.StructArray.from_arrays(
+            [one_zero(column) for column in columns], fields=list(self._element)
+        )
+
+    def _folded(self, lists: pa.Array) -> list[pa.Array]:
+        """The state of the inner accumulator."""
         start = self._inner.fresh(len(lists))
-        return self._inner.final(self._inner.fold(start, columns, owners(lists)))
+        return self._inner.fold(start, lists.flatten().flatten(), owners(lists))

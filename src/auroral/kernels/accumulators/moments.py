@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from auroral.kernels.accumulators.columns import Floats, Ints, column_of, floats, present_rows
+from auroral.kernels.accumulators.segments import Segments
 
 State = Sequence[pa.Array]
 Update = Callable[..., tuple[Any, ...]]
@@ -139,6 +140,19 @@ class Moments:
             above, below = self._function.quotient([floats(column) for column in state])
             value = self._function.finish(above / below)
         return column_of(value, below != 0, pa.float64())
+
+    def running(self, state: State, columns: State, slot: Ints) -> tuple[Ints, pa.Array]:
+        columns, rows = present_rows(columns, np.arange(len(slot)))
+        segments, update = Segments.of(slot[rows]), self._function.update
+        before = zip(*(floats(c)[segments.windows].tolist() for c in state), strict=True)
+        inputs = list(zip(*(floats(column).tolist() for column in columns), strict=True))
+        after: list[tuple[Any, ...]] = []
+        for current, start, size in zip(before, segments.starts, segments.sizes, strict=True):
+            for values in inputs[start : start + size]:
+                current = update(*current, *values)
+                after.append(current)
+        states = np.array(after, np.float64).reshape(len(rows), len(state)).T
+        return rows, self.final([column_of(values, None, pa.float64()) for values in states])
 
 
 def in_rounds(

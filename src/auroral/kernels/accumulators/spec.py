@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -63,3 +63,16 @@ class Accumulator(Protocol):
 
     def final(self, state: Sequence[pa.Array]) -> pa.Array:
         """The value of each window."""
+
+
+@runtime_checkable
+class RunningAccumulator(Protocol):
+    """An accumulator that gives the values after all rows at once."""
+
+    def running(
+        self, state: Sequence[pa.Array], columns: Sequence[pa.Array], slot: Ints
+    ) -> tuple[Ints, pa.Array]:
+        """Which rows may change the value of their window, and the value after each of these.
+
+        Rows are sorted by window, those of a window in order of arrival.
+        """

@@ -20,6 +20,7 @@ from auroral.kernels.accumulators.columns import (
     valid,
     words,
 )
+from auroral.kernels.accumulators.segments import Segments, stepwise
 
 State = Sequence[pa.Array]
 
@@ -50,12 +51,25 @@ class Count:
     def final(self, state: State) -> pa.Array:
         return state[0]
 
+    def running(self, state: State, columns: State, slot: Ints) -> tuple[Ints, pa.Array]:
+        rows = self._counted(columns, np.arange(len(slot)))
+        segments = Segments.of(slot[rows])
+        counts = segments.counts() + integers(state[0])[segments.slot]
+        return rows, column_of(counts, None, pa.int64())
+
+    def _counted(self, columns: State, rows: Ints) -> Ints:
+        return present_rows(columns, rows)[1]
+
 
 class CountIf(Count):
     """Rows whose argument is true."""
 
     def fold(self, state: State, columns: State, slot: Ints) -> list[pa.Array]:
-        return [_added_counts(state[0], slot[integers(columns[0]) != 0])]
+        return [_added_counts(state[0], self._counted(columns, slot))]
+
+    def _counted(self, columns: State, rows: Ints) -> Ints:
+        counted: Ints = rows[integers(columns[0]) != 0]
+        return counted
 
 
 class IntegerSum:
@@ -75,6 +89,12 @@ class IntegerSum:
 
     def final(self, state: State) -> pa.Array:
         return state[0]
+
+    def running(self, state: State, columns: State, slot: Ints) -> tuple[Ints, pa.Array]:
+        (column,), rows = present_rows(columns, np.arange(len(slot)))
+        segments = Segments.of(slot[rows])
+        before = np.where(valid(state[0]), integers(state[0]), 0)[segments.windows]
+        return rows, column_of(segments.totals(before, integers(column)), None, pa.int64())
 
 
 class TryIntegerSum:
@@ -126,6 +146,14 @@ class FloatSum:
     def final(self, state: State) -> pa.Array:
         return state[0]
 
+    def running(self, state: State, columns: State, slot: Ints) -> tuple[Ints, pa.Array]:
+        (column,), rows = present_rows(columns, np.arange(len(slot)))
+        segments = Segments.of(slot[rows])
+        before = np.where(valid(state[0]), floats(state[0]), 0.0)[segments.windows]
+        with np.errstate(all="ignore"):
+            totals = segments.accumulated(np.add, before, floats(column))
+        return rows, column_of(totals, None, pa.float64())
+
 
 class Average:
     """The sum as a double, divided by the count."""
@@ -146,6 +174,17 @@ class Average:
         counts = integers(state[1])
         with np.errstate(all="ignore"):
             return column_of(floats(state[0]) / counts, counts > 0, pa.float64())
+
+    def running(self, state: State, columns: State, slot: Ints) -> tuple[Ints, pa.Array]:
+        (column,), rows = present_rows(columns, np.arange(len(slot)))
+        segments = Segments.of(slot[rows])
+        with np.errstate(all="ignore"):
+            totals = segments.accumulated(
+                np.add, floats(state[0])[segments.windows], floats(column)
+            )
+        counts = segments.counts() + integers(state[1])[segments.slot]
+        after = [column_of(totals, None, pa.float64()), column_of(counts, None, pa.int64())]
+        return rows, self.final(after)
 
 
 class DecimalSum:
@@ -174,14 +213,33 @@ class DecimalSum:
         self, state: State, column: pa.Array, slot: Ints
     ) -> tuple[pa.Array, pa.Array] | None:
         """The new totals by 64-bit arithmetic; None if it might overflow."""
+        if not self._has_room(state, column):
+            return None
+        total = integers(state[0]).copy()
+        np.add.at(total, slot, integers(column))
+        return column_of(total, None, self._type), state[2]
+
+    def _has_room(self, state: State, column: pa.Array) -> bool:
+        """Whether no sum of the totals and these values can leave 64 bits, or the type."""
         totals, _, over = state
         if integers(over).any() or not _is_narrow(totals) or not _is_narrow(column):
-            return None
-        total, values = integers(totals).copy(), integers(column)
-        if _greatest(total) + len(values) * _greatest(values) >= min(_SAFE, self._limit):
-            return None
-        np.add.at(total, slot, values)
-        return column_of(total, None, self._type), over
+            return False
+        most = _greatest(integers(totals)) + len(column) * _greatest(integers(column))
+        return bool(most < min(_SAFE, self._limit))
+
+    def running(self, state: State, columns: State, slot: Ints) -> tuple[Ints, pa.Array]:
+        (column,), rows = present_rows(columns, np.arange(len(slot)))
+        if not self._has_room(state, column):
+            return rows, stepwise(self, state, [column], slot[rows])
+        segments = Segments.of(slot[rows])
+        totals = segments.totals(integers(state[0])[segments.windows], integers(column))
+        counts = segments.counts() + integers(state[1])[segments.slot]
+        after = [
+            column_of(totals, None, self._type),
+            column_of(counts, None, pa.int64()),
+            zeros(len(rows), pa.int64()),
+        ]
+        return rows, self.final(after)
 
     def _wide(self, state: State, column: pa.Array, slot: Ints) -> tuple[pa.Array, pa.Array]:
         totals, over = state[0], integers(state[2]).copy()
@@ -281,6 +339,13 @@ class Bits:
 
     def final(self, state: State) -> pa.Array:
         return state[0]
+
+    def running(self, state: State, columns: State, slot: Ints) -> tuple[Ints, pa.Array]:
+        (column,), rows = present_rows(columns, np.arange(len(slot)))
+        segments = Segments.of(slot[rows])
+        before = np.where(valid(state[0]), integers(state[0]), self._start)[segments.windows]
+        found = segments.accumulated(self._operation, before, integers(column))
+        return rows, column_of(found, None, self.types[0])
 
 
 def _with(seen: Bools, slot: Ints) -> Bools:

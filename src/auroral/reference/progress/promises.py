@@ -13,6 +13,7 @@ from auroral.boxes import (
     Dedup,
     Filter,
     Join,
+    Latch,
     Map,
     Number,
     Resample,
@@ -50,6 +51,9 @@ def rule(box: Box, port: str, schemas: Sequence[Schema]) -> Rule:
     if isinstance(box, StatefulMap):
         kept = {n: Chain(n, schemas[0].field(n).type) for n in box.kept(schemas[0])}
         return partial(_computed, kept)
+    if isinstance(box, Latch):
+        keys = [schemas[0].field(name) for name in box.by]
+        return partial(_computed, {key.name: Chain(key.name, key.type) for key in keys})
     if isinstance(box, Union):
         return partial(_united, schemas[0])
     if port and not isinstance(box, Filter):
