@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from auroral import Network, Ordered
 from auroral.reference import Reference
@@ -93,3 +95,17 @@ def test_a_tuple_enters_when_the_one_it_is_made_of_did() -> None:
         reference.push("reports", (1, 0, 0, 0.0, 0.0), at=at)
     assert [made.entered_us for made in reference.tuples("o")] == [1_000_000, 2_000_000, 30_000_000]
     assert reference.held("latch") == 1
+
+
+@given(st.lists(st.tuples(st.sampled_from([None, 1, 2]), st.integers(-5, 5)), max_size=30))
+def test_the_last_row_of_a_key_is_the_aggregate_of_all(rows: list[tuple[int | None, int]]) -> None:
+    net = Network("law")
+    table = net.table("kept", "k int, total bigint, least int", key=["k"])
+    arc = net.stream("s", "k int, v int")
+    net.output("o", arc.latch(table, by=["k"], total="sum(v)", least="min(v)"))
+    made = run(net, {"s": rows})["o"]
+    assert [row["k"] for row in made] == [k for k, _ in rows]
+    for key in {k for k, _ in rows}:
+        mine = [v for k, v in rows if k == key]
+        last = [row for row in made if row["k"] == key][-1]
+        assert (last["total"], last["least"]) == (sum(mine), min(mine))

@@ -122,6 +122,7 @@ def boxes(net: Network, by: tuple[str, ...], progress: Any, band: Any, kind: str
     pairs.aggregate(per, tumbling, n="count(*)", name="jointly")
     near = length(2)
     left.resample(right, left=order, right=order, within=near, n="count(*)", name="resampled")
+    left.wait_for(right, "held.g = signal.g", timeout=3, name="waited")
 
 
 def require_kept(reference: Reference, arc: str, before: Any, seen: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from auroral import Network, Ordered, Window
 from auroral.boxes.order import Order
@@ -143,3 +145,20 @@ def test_nothing_is_promised_of_what_may_wait() -> None:
     feed(reference, ("h", 1, 0), ("h", 7, 0), ("s", 7, 1), ("s", 1, 2))
     assert ids(reference, "o") == [7, 1]
     assert reference.promises("w") == reference.promises("w.late") == {}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("hhs"), st.integers(0, 3), st.integers(0, 3)), max_size=40)
+)
+def test_every_tuple_leaves_once_or_is_discarded(events: list[tuple[str, int, int]]) -> None:
+    reference, now = waiting("held.id <= signal.id"), 0
+    for number, (stream, id, later) in enumerate(events, 1):
+        now += later
+        feed(reference, (stream, id, now))
+        held = sum(arrived == "h" for arrived, _, _ in events[:number])
+        left = len(ids(reference, "o")) + len(ids(reference, "w.late"))
+        assert left + reference.held("w") == held
+    reference.end()
+    came = sorted(id for stream, id, _ in events if stream == "h")
+    assert sorted(ids(reference, "o") + ids(reference, "w.late")) == came
+    assert sum(reference.late.values()) == len(ids(reference, "w.late"))
