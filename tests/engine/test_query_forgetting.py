@@ -81,7 +81,7 @@ def test_state_goes_with_its_query(
         engine.enqueue("ticks", batch(0, 25))
         engine.drain()
         assert state(engine)
-        more = {} if restarted else {"add": {"boxed": BOXED}}
+        more: dict[str, Any] = {} if restarted else {"add": {"boxed": BOXED}}
         engine.modify(**more, remove=["q"])
         if not restarted:
             assert not state(engine)
