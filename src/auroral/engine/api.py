@@ -146,7 +146,7 @@ class Engine:
         """Check the network, open its state, start Spark and begin to work."""
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
-        self.network = with_late_outputs(self.network, self._sinks)
+        self.network = with_late_outputs(self.network.flattened(), self._sinks)
         self.check()
         self._locks = EngineLocks()
         self._store = Store(
@@ -199,7 +199,7 @@ class Engine:
 
     def check(self) -> None:
         """Refuse what can be seen to fail without Spark; `start` begins with it."""
-        require_executable(self.network, self._sinks, self._tables)
+        require_executable(self.network.flattened(), self._sinks, self._tables)
         if self._given_spark is None:
             require_jars(self.network)
         if self._state is not None:
@@ -502,7 +502,7 @@ class Engine:
         """What is known of one entity: its declaration, schema, counts and progress."""
         self._require_running()
         checked = self._loop.execution.checked
-        return describe_entity(name, self.network.streams, checked, self.stats())
+        return describe_entity(name, self.network, checked, self.stats())
 
     def stats(self) -> dict[str, Any]:
         """Tuples in and out, steps, times, queues, dead letters and progress."""

@@ -25,7 +25,7 @@ from auroral.engine.runtime.step import StepOutcome, SuperboxStep
 from auroral.engine.runtime.train import Train, next_train, train_files
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.errors import RunError
-from auroral.ids import WATERMARKS, QueryBoxId
+from auroral.ids import WATERMARKS, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import StepExecutor
@@ -216,7 +216,7 @@ class Stepper:
 
     def _place(self, superbox: str) -> Path:
         """Where the files of a train lie that are cut from segments, or put together."""
-        place = self._cuts / superbox.replace("/", "-")
+        place = self._cuts / file_name(superbox)
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(mode=PRIVATE_DIRECTORY, parents=True)
         return place

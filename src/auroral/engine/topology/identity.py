@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from auroral.ids import ArcId
 from auroral.io.identity import defining
+from auroral.network.declarations import NOTES
 from auroral.network.network import Network
 
 _ENGINE = ("order", "flush")
@@ -19,16 +20,22 @@ def identity(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
     """What must be the same for a state directory to be used again.
 
     It leaves out queries, which come and go, and all that changes no result: quality of service,
-    groups, and how sources, sinks and stores are reached. So no password is stored. Arcs that are
-    delivered only because they were given a sink are a part of what runs.
+    groups, descriptions and tags, and how sources, sinks and stores are reached. So no password is
+    stored. Superboxes count as the boxes that they stand for. Arcs that are delivered only because
+    they were given a sink are a part of what runs.
     """
+    network = network.flattened()
     plain = copy.copy(network)
-    plain.queries, plain.groups = {}, {}
+    plain.queries, plain.groups, plain.superboxes = {}, {}, {}
     arcs = {*network.streams, *network.boxes}
     own = [
         name for name in sinks if name not in network.outputs if ArcId.parse(name).producer in arcs
     ]
     document = plain.document()
+    for section in document.values():
+        for entry in section.values() if isinstance(section, dict) else ():
+            for key in NOTES if isinstance(entry, dict) else ():
+                entry.pop(key, None)
     for stream in _entries(document, "streams"):
         if "source" in stream:
             source = stream["source"]
