@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from auroral.scheduling.costs import BoxCost
 from auroral.storage.manifest import Manifest, QueryRow
 from auroral.storage.segment import Segment
 
@@ -37,6 +38,8 @@ class Change:
     sinks: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
     meta: Mapping[str, str] = field(default_factory=dict)
+    costs: Mapping[str, BoxCost] = field(default_factory=dict)
+    """What is known of boxes now, by name."""
     finished_step: int | None = None
     queries: Sequence[QueryRow] = ()
     """Newly registered."""
@@ -63,6 +66,7 @@ class Change:
             manifest.set_sink(output, position)
         for (entity, name), more in self.counts.items():
             manifest.count(entity, name, more)
+        manifest.set_costs(self.costs)
         for key, value in self.meta.items():
             manifest.set_meta(key, value)
         if self.next_moment is not None:

@@ -136,6 +136,7 @@ class Store:
                 verify(self.path_of(segment), segment, deep=True)
         self._cursors = Cursors(self.manifest.cursors())
         self.counters = self.manifest.counters()
+        self.costs = self.manifest.costs()
         self.next_moment = int(self.manifest.meta("next_moment") or 0)
         self.buckets = int(self.manifest.meta("buckets") or 1)
         """Into how many parts state is split by its keys."""
@@ -344,6 +345,7 @@ class Store:
             self._cursors.set(place, head, head)
         for key, more in change.counts.items():
             self.counters[key] = self.counters.get(key, 0) + more
+        self.costs.update(change.costs)
         if change.next_moment is not None:
             self.next_moment = change.next_moment
         self._drop(gone)
@@ -377,6 +379,7 @@ class Store:
         cursors: Sequence[tuple[str, str]],
         progress: Sequence[str] = (),
         counters: Sequence[tuple[str, str]] = (),
+        costs: Sequence[str] = (),
     ) -> None:
         """Drop whole logs, consumers that are no more and what was remembered for them."""
         with self.lock:
@@ -384,6 +387,8 @@ class Store:
                 self._cursors.drop(key)
             for key in counters:
                 self.counters.pop(key, None)
+            for box in costs:
+                self.costs.pop(box, None)
             gone = [segment for log in logs for segment in self._logs.get(log, ())]
             for log in {log for log, _ in cursors}.difference(logs):
                 gone += self._needless(log)
@@ -391,6 +396,7 @@ class Store:
                 self.manifest.remove_cursors(cursors)
                 self.manifest.remove_progress(progress)
                 self.manifest.remove_counters(counters)
+                self.manifest.remove_costs(costs)
                 self.manifest.remove_segments([segment.id for segment in gone])
             self._drop(gone)
             for log in logs:

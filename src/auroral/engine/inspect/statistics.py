@@ -19,6 +19,7 @@ from auroral.network.check import CheckedNetwork
 from auroral.network.declarations import notes
 from auroral.network.network import Network
 from auroral.network.superboxes import boxes_of
+from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.superboxes import Superbox
 from auroral.storage import Store
 
@@ -30,7 +31,7 @@ def statistics(
     checked, watermarks, outputs = execution.checked, execution.watermarks, execution.outputs
     superboxes, stateful = execution.superboxes, execution.stateful
     with store.lock:
-        counts = dict(store.counters)
+        counts, costs = dict(store.counters), dict(store.costs)
     progress = watermarks.shown()
     streams = {
         name: {
@@ -49,7 +50,7 @@ def statistics(
         if arc.producer in checked.network.boxes
     }
     boxes: dict[str, dict[str, Any]] = {
-        name: {"dead": counts.get((name, "dead"), 0)}
+        name: {"dead": counts.get((name, "dead"), 0), **_measured(costs.get(name, BoxCost()))}
         for name in checked.network.boxes
         if name not in streams
     }
@@ -110,6 +111,19 @@ def statistics(
         "late": late,
         "dead": sum(value for (_, name), value in counts.items() if name == "dead"),
         "moments": store.next_moment,
+    }
+
+
+def _measured(cost: BoxCost) -> dict[str, Any]:
+    """What a box costs, and how many tuples come out of it."""
+    return {
+        "cost_s": cost.cost_s,
+        "call_s": cost.call_s,
+        "selectivity": cost.selectivity,
+        "calls": cost.calls,
+        "in": cost.tuples_in,
+        "out": cost.tuples_out,
+        "seconds": cost.seconds,
     }
 
 

@@ -19,6 +19,7 @@ from auroral.disk import PRIVATE_DIRECTORY
 from auroral.eddy.registered import NEVER
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.runtime.arrival_progress import ArrivalProgress
+from auroral.engine.runtime.measuring import CostMeter
 from auroral.engine.runtime.plain_step import PlainStep
 from auroral.engine.runtime.pool import Finished, StepPool
 from auroral.engine.runtime.step import StepOutcome, SuperboxStep
@@ -84,6 +85,7 @@ class Stepper:
         self._dead = dead
         self._watermarks = watermarks
         self._arrivals = ArrivalProgress(checked, store, watermarks)
+        self._meter = CostMeter(checked)
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self._train = train
@@ -239,7 +241,7 @@ class Stepper:
         assert ended.value is not None
         running = self._running[ended.name]
         try:
-            self._commit(running, ended.value)
+            self._commit(running, ended.value, ended.seconds)
         except BaseException as error:
             self._fail(ended.name, error)
             return
@@ -253,7 +255,7 @@ class Stepper:
         if self._failed is None:
             self._failed = running.train, error
 
-    def _commit(self, running: _Running, outcome: StepOutcome) -> None:
+    def _commit(self, running: _Running, outcome: StepOutcome, seconds: float) -> None:
         train, superbox, change = running.train, running.train.superbox, outcome.change
         outcome.before_commit()
         others = [
@@ -265,6 +267,9 @@ class Stepper:
         change.progress = {**change.progress, **self._watermarks.saved(done), WATERMARKS: done}
         change.counts = {**change.counts, ("steps", superbox.name): 1}
         change.finished_step = running.number
+        if outcome.flow is not None:
+            known = self._store.costs
+            change.costs = self._meter.costs(superbox, outcome.flow, change.counts, seconds, known)
         self._dead.commit(self._store, change, outcome.letters)
         outcome.after_commit()
         self._watermarks.forget_before(done)

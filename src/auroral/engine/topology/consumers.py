@@ -96,6 +96,7 @@ def drop_removed_boxes(store: Store, queries: QueryRegistry) -> None:
             [(log, r) for log, r in cursors if is_removed(log) and not PendingReader.parse(r)],
             [name for name in kept if is_removed(name.partition(" of ")[2])],
             [key for key in store.counters if is_removed(key[0])],
+            [box for box in store.costs if is_removed(box)],
         )
         store.commit(Change(meta={UNBOXED: "[]"}))
 
