@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from auroral.catalog import record_catalog
 from auroral.engine.context import EngineContext, Settings
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.ingest.declared_sources import declared_sources, interleaved, named
@@ -165,7 +166,7 @@ class Engine:
                 self._store.bind_network(identity(self.network, self._sinks))
             executor = self._executor or self._start_spark()
             registrar = Registrar(self.network, executor.resolver)
-            check(self.network, executor.resolver, registrar.check)
+            self._declared = check(self.network, executor.resolver, registrar.check)
             self._open(registrar, executor)
         except BaseException as error:
             self._store.close()
@@ -278,6 +279,8 @@ class Engine:
             self._bind(last=False)  # what waits for sinks of queries that the network has no more
             self._changing.change(*self._queries.declared(), declared=True)
             registrar.registered()
+            if store.durable:
+                record_catalog(store, self.network, self._declared)
             self._bind(last=True)
         except BaseException:
             execution.sinks.close()

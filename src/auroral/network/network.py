@@ -21,6 +21,7 @@ from auroral.network.check import CheckedNetwork, check, type_arcs
 from auroral.network.declarations import (
     IN_NETWORK,
     ConnectionPoint,
+    Described,
     EngineOptions,
     Group,
     Output,
@@ -29,6 +30,7 @@ from auroral.network.declarations import (
 )
 from auroral.network.endpoints import require_reachable, unknown_arc
 from auroral.network.files import read_document, write_document
+from auroral.network.finding import Finding, find_in
 from auroral.network.function import Function, unimportable
 from auroral.network.plain import require_plain
 from auroral.network.positions import DocumentPositions
@@ -231,6 +233,30 @@ class Network:
         declared = {"members": own, "description": description, "tags": tuple(tags)}
         self._declare("groups", name, declared)
 
+    def note(
+        self,
+        name: Arc | str,
+        *,
+        description: str | None = None,
+        tags: Sequence[str] = (),
+        section: str | None = None,
+    ) -> None:
+        """Say what a part of the network is, and tag it; `section` if two have the name."""
+        wanted = str(name)
+        places = [
+            kind
+            for kind in (*_SHARED, "superboxes", "groups", "outputs")
+            if wanted in getattr(self, kind) and section in (None, kind)
+        ]
+        if not places:
+            raise NetworkError("UNKNOWN_ENTITY", f"there is no {wanted} to describe")
+        declared = getattr(self, places[0])
+        said = {"description": description, "tags": tuple(tags)}
+        path = ("boxes" if places[0] == "instances" else places[0], wanted)
+        checked = self._validated(Described, said, path)
+        notes = {"description": checked.description, "tags": checked.tags}
+        declared[wanted] = declared[wanted].model_copy(update=notes)
+
     def output(
         self,
         name: str,
@@ -302,6 +328,18 @@ class Network:
     def locate(self, error: NetworkError, *path: str | int) -> NetworkError:
         """The error at the place of a part of the network."""
         return self._positions.locate(error, *path)
+
+    def find(self, text: str) -> list[Finding]:
+        """The parts of the network in whose names, tags, descriptions, fields or SQL a text occurs.
+
+        >>> net = Network("border")
+        >>> reports = net.stream("reports", schema="sid int, pos int")
+        >>> _ = net.output("across", reports.filter("pos >= 30", name="far"))
+        >>> net.note("far", tags=["positions"])
+        >>> [str(found) for found in net.find("pos")]
+        ['stream reports: field: pos', 'box far: where: pos >= 30', 'box far: tag: positions']
+        """
+        return find_in((self.compact or self).document(), text)
 
     # ── reading and writing ──
 

@@ -10,7 +10,8 @@ from auroral.ids import QueryBoxId
 
 DocumentPath = tuple[str | int, ...]
 
-_SINGULAR = {
+KINDS: Mapping[str, str] = {
+    "functions": "function",
     "streams": "stream",
     "tables": "table",
     "superboxes": "superbox",
@@ -57,9 +58,9 @@ class DocumentPositions:
                 return f"{instance}: {self.describe(*inside, *path[2:])}"
         line = next((self.lines[p] for p in _prefixes(path) if p in self.lines), None)
         parts = [f"{self.file}:{line}" if line else self.file] if self.file else []
-        named = len(path) > 1 and path[0] in _SINGULAR
+        named = len(path) > 1 and path[0] in KINDS
         if named:
-            parts.append(f"{_SINGULAR[str(path[0])]} {path[1]}")
+            parts.append(f"{KINDS[str(path[0])]} {path[1]}")
         elif path:
             parts.append(str(path[0]))
         nested = path[:1] == ("superboxes",) and len(path) > 3 and path[2] == "boxes"

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.scheduling.costs import BoxCost
-from auroral.storage.manifest import Manifest, QueryRow
+from auroral.storage.manifest import EntityRow, Manifest, QueryRow
 from auroral.storage.segment import Segment
 
 
@@ -38,6 +38,8 @@ class Change:
     sinks: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
     meta: Mapping[str, str] = field(default_factory=dict)
+    entities: Sequence[EntityRow] | None = None
+    """What the network has from now on."""
     costs: Mapping[str, BoxCost] = field(default_factory=dict)
     """What is known of boxes now, by name."""
     finished_step: int | None = None
@@ -67,6 +69,8 @@ class Change:
         for (entity, name), more in self.counts.items():
             manifest.count(entity, name, more)
         manifest.set_costs(self.costs)
+        if self.entities is not None:
+            manifest.set_entities(self.entities)
         for key, value in self.meta.items():
             manifest.set_meta(key, value)
         if self.next_moment is not None:

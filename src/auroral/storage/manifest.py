@@ -21,6 +21,9 @@ from auroral.storage.segment import Segment
 FORMAT = 7
 """Raised when older programs could not read what newer ones write."""
 
+CATALOG = 1
+"""The version of the tables that other programs may rely on (docs/reference/catalog.md)."""
+
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS segment (
@@ -38,6 +41,9 @@ CREATE TABLE IF NOT EXISTS source (stream TEXT PRIMARY KEY, position TEXT NOT NU
 CREATE TABLE IF NOT EXISTS sink (output TEXT PRIMARY KEY, position TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS counter (
     entity TEXT NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (entity, name));
+CREATE TABLE IF NOT EXISTS entity (
+    kind TEXT NOT NULL, name TEXT NOT NULL, declaration TEXT, schema TEXT,
+    PRIMARY KEY (kind, name));
 CREATE TABLE IF NOT EXISTS box_cost (
     box TEXT PRIMARY KEY, calls INTEGER NOT NULL, tuples_in INTEGER NOT NULL,
     tuples_out INTEGER NOT NULL, seconds REAL NOT NULL, weight REAL NOT NULL,
@@ -69,6 +75,16 @@ class QueryRow:
     declared: str | None
     since: int
     until: int | None = None
+
+
+@dataclass(frozen=True)
+class EntityRow:
+    """A part of the network as the catalog lists it: its declaration and schema in JSON."""
+
+    kind: str
+    name: str
+    declaration: str | None
+    schema: str | None
 
 
 class Manifest:
@@ -214,6 +230,11 @@ class Manifest:
         rows = self._all(f"SELECT box, {', '.join(_MEASURED)} FROM box_cost")
         return {box: BoxCost(*measured) for box, *measured in rows}
 
+    def entities(self) -> list[EntityRow]:
+        """What the network has, as it was declared."""
+        rows = self._all("SELECT kind, name, declaration, schema FROM entity ORDER BY rowid")
+        return [EntityRow(*row) for row in rows]
+
     def queries(self) -> list[QueryRow]:
         """Everything that is registered, or was and may still be needed, as it came."""
         rows = self._all(
@@ -354,6 +375,13 @@ class Manifest:
                 (box, *vars(cost).values(), cost.call_s, cost.cost_s, cost.selectivity)
                 for box, cost in costs.items()
             ],
+        )
+
+    def set_entities(self, rows: Sequence[EntityRow]) -> None:
+        """Write what the network has now, in place of what it had."""
+        self._db.execute("DELETE FROM entity")
+        self._db.executemany(
+            "INSERT INTO entity VALUES (?, ?, ?, ?)", [tuple(vars(row).values()) for row in rows]
         )
 
     def remove_costs(self, boxes: Sequence[str]) -> None:
