@@ -1,4 +1,4 @@
-"""Cost and selectivity of boxes: estimated, attributed, committed with steps, kept over restarts."""
+"""Cost and selectivity of boxes: estimated, attributed, committed with steps, kept."""
 
 from __future__ import annotations
 

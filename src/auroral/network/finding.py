@@ -62,10 +62,15 @@ def _texts(entry: Any) -> Iterator[tuple[str, str]]:
                 yield from _values(part, (str(key),))
 
 
+def _holds_fields(path: tuple[str, ...]) -> bool:
+    """Whether keys there are names of fields; an input of a superbox may have a schema, too."""
+    return path[-1] in _FIELDS or (len(path) == 2 and path[0] == "inputs")
+
+
 def _values(node: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     if isinstance(node, Mapping):
         for key, part in node.items():
-            if path[-1] in _FIELDS:
+            if _holds_fields(path):
                 yield "field", str(key)
             elif path[-1] in _NAMED:
                 yield ".".join(path), str(key)
@@ -73,5 +78,10 @@ def _values(node: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     elif isinstance(node, list | tuple):
         for part in node:
             yield from _values(part, path)
-    elif isinstance(node, str) and path[-2:-1] != ("schema",):  # a type is what all fields have
+    elif isinstance(node, str) and not _is_type(path):
         yield ".".join(path), node
+
+
+def _is_type(path: tuple[str, ...]) -> bool:
+    """Whether the type of a field stands there: all fields have one, nobody looks for them."""
+    return path[-2:-1] in (("schema",), ("returns",)) or (len(path) == 3 and path[0] == "inputs")
