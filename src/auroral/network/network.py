@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from auroral.errors import NetworkError, closest, list_existing
-from auroral.ids import ArcId
+from auroral.ids import ArcId, InnerBoxId
 from auroral.network import validation
 from auroral.network.arc import Arc
 from auroral.network.box import BOXES, Box, Resolver, class_of
@@ -41,6 +41,7 @@ from auroral.network.superboxes import (
     SuperboxTemplate,
     flattened,
     unknown_box,
+    upstream_of,
 )
 from auroral.network.types import Schema
 from auroral.progress.declaration import Progress
@@ -150,7 +151,7 @@ class Network:
             parameters["inputs"] = {key: self._arc_name(arc) for key, arc in inputs.items()}
         self._declare("boxes", name, {"box": kind, **parameters})
         try:
-            type_arcs(self, [name])
+            self._require_typed(name)
         except NetworkError:
             self.boxes.pop(name, None)
             self.instances.pop(name, None)
@@ -188,6 +189,14 @@ class Network:
         }
         more = {"description": description, "tags": tuple(tags)}
         self._declare("superboxes", name, {**declared, **more})
+
+    def _require_typed(self, name: str) -> None:
+        """Check the wiring of a box; what it does not rest on is not looked at if all is well."""
+        try:
+            type_arcs(upstream_of(self, name), [name])
+        except NetworkError:
+            type_arcs(self, [name])  # which says what else there is
+            raise
 
     def union(self, *arcs: Arc | str, name: str | None = None) -> Arc:
         """Merge arcs of one schema in order of arrival."""
@@ -304,12 +313,13 @@ class Network:
         """The schema of one arc; checks only what feeds it."""
         if arc in self.tables:
             return self.tables[arc].schema_
-        plain = self.flattened()
+        plain = upstream_of(self, InnerBoxId.outermost(ArcId.parse(arc).producer)).flattened()
         found = plain.aliases.get(arc, arc)
         producer = ArcId.parse(found).producer
         arcs, _ = type_arcs(plain, [producer] if producer in plain.boxes else [])
         if found not in arcs:
-            raise unknown_arc(arc, [*self.check().arcs, *plain.aliases])
+            checked = self.check()
+            raise unknown_arc(arc, [*checked.arcs, *checked.network.aliases])
         return arcs[found].schema
 
     @property

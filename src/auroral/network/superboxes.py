@@ -551,6 +551,32 @@ def find_cycle(uses: Mapping[str, Sequence[str]]) -> list[str] | None:
     return next((loop for name in uses if (loop := visit(name, ())) is not None), None)
 
 
+def upstream_of(network: Network, name: str) -> Network:
+    """The network of one box or instance and those that it rests on; the rest as it is."""
+    needed: set[str] = set()
+    stack = [name]
+    while stack:
+        one = stack.pop()
+        if one in needed or (one not in network.boxes and one not in network.instances):
+            continue
+        needed.add(one)
+        arcs = _read_by(network, one)
+        stack += [InnerBoxId.outermost(ArcId.parse(arc).producer) for arc in arcs]
+    part = copy.copy(network)
+    part.boxes = {box: found for box, found in network.boxes.items() if box in needed}
+    part.instances = {box: found for box, found in network.instances.items() if box in needed}
+    return part
+
+
+def _read_by(network: Network, name: str) -> Sequence[str]:
+    if name in network.boxes:
+        return network.boxes[name].sources()
+    instance = network.instances[name]
+    if isinstance(instance.inputs, dict):
+        return list(instance.inputs.values())
+    return instance.inputs or ([instance.input] if instance.input is not None else [])
+
+
 def boxes_of(network: Network, names: Sequence[str]) -> list[str]:
     """Boxes of a network without superboxes, those of instances in their place."""
     found: list[str] = []
