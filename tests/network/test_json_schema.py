@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from auroral.network.box import BOXES, VARIANTS
 from auroral.network.json_schema import network_schema
-from auroral.network.superboxes import SuperboxInstance
+from auroral.network.templates import SuperboxInstance
 
 from .documents import EVERY, SOLDIERS
 from .test_superboxes import NETWORK as SUPERBOXES

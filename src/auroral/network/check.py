@@ -12,7 +12,7 @@ from auroral.errors import Caution, NetworkError, list_existing
 from auroral.ids import ArcId
 from auroral.network.box import LATE, Box, Resolver, Scope, late_arc
 from auroral.network.endpoints import check_endpoints, unknown_arc
-from auroral.network.superboxes import boxes_of, check_templates, require_fields
+from auroral.network.superboxes import boxes_of, check_templates, require_fields, upstream_of
 from auroral.network.types import Schema
 
 if TYPE_CHECKING:
@@ -124,6 +124,15 @@ def type_arcs(
     for name in order:
         arcs |= _typed(network, name, arcs, scope)
     return arcs, order
+
+
+def type_box(network: Network, name: str) -> None:
+    """Check the wiring of one box; what it does not rest on is not looked at if all is well."""
+    try:
+        type_arcs(upstream_of(network, name), [name])
+    except NetworkError:
+        type_arcs(network, [name])  # which says what else there is
+        raise
 
 
 def what_boxes_see(network: Network, resolver: Resolver | None) -> Scope:

@@ -307,6 +307,18 @@ class Group(Described):
 
     members: tuple[StrictStr, ...]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, declared: Any) -> Any:
+        """The members alone are a group, too."""
+        if isinstance(declared, Mapping | Group):
+            return declared
+        listed = isinstance(declared, list | tuple)
+        if not listed or not all(isinstance(member, str) for member in declared):
+            problem = f"expected a list of boxes and groups, found {declared!r:.100}"
+            raise carried(NetworkError("BAD_PARAMETER", problem))
+        return {"members": declared}
+
     def document(self) -> Any:
         """The form the network file uses: the members alone if there is nothing else to say."""
         found = super().document()

@@ -18,7 +18,7 @@ from auroral.network.declarations import (
 )
 from auroral.network.function import Function
 from auroral.network.queries import Family, Query
-from auroral.network.superboxes import SuperboxInstance, SuperboxTemplate, TemplateParameter
+from auroral.network.templates import SuperboxInstance, SuperboxTemplate, TemplateParameter
 
 _NAME = r"^[A-Za-z][A-Za-z0-9_]{0,99}$"
 

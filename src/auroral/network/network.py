@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from auroral.errors import NetworkError, closest, list_existing
+from auroral.errors import NetworkError, closest
 from auroral.ids import ArcId, InnerBoxId
 from auroral.network import validation
 from auroral.network.arc import Arc
-from auroral.network.box import BOXES, Box, Resolver, class_of
-from auroral.network.check import CheckedNetwork, check, type_arcs
+from auroral.network.box import BOXES, Box, Resolver
+from auroral.network.check import CheckedNetwork, check, type_arcs, type_box
 from auroral.network.declarations import (
     IN_NETWORK,
     ConnectionPoint,
@@ -35,14 +35,8 @@ from auroral.network.function import Function, unimportable
 from auroral.network.plain import require_plain
 from auroral.network.positions import DocumentPositions
 from auroral.network.queries import Family, Query, Results
-from auroral.network.superboxes import (
-    RequiredFields,
-    SuperboxInstance,
-    SuperboxTemplate,
-    flattened,
-    unknown_box,
-    upstream_of,
-)
+from auroral.network.superboxes import RequiredFields, box_class, flattened, upstream_of
+from auroral.network.templates import SuperboxInstance, SuperboxTemplate
 from auroral.network.types import Schema
 from auroral.progress.declaration import Progress
 from auroral.qos.graphs import QoS
@@ -62,6 +56,7 @@ _CLASSES: Mapping[str, type[BaseModel]] = {
     "tables": Table,
     "superboxes": SuperboxTemplate,
     "connection_points": ConnectionPoint,
+    "groups": Group,
     "outputs": Output,
 }
 
@@ -84,7 +79,7 @@ class Network:
         directory: Path | None = None,
         imports: bool = False,
     ):
-        self._positions = positions or DocumentPositions()
+        self.positions = positions or DocumentPositions()
         self.directory = directory
         """Where the file lies; modules of Python functions are looked up there too."""
         self.imports = imports
@@ -151,7 +146,7 @@ class Network:
             parameters["inputs"] = {key: self._arc_name(arc) for key, arc in inputs.items()}
         self._declare("boxes", name, {"box": kind, **parameters})
         try:
-            self._require_typed(name)
+            type_box(self, name)
         except NetworkError:
             self.boxes.pop(name, None)
             self.instances.pop(name, None)
@@ -189,14 +184,6 @@ class Network:
         }
         more = {"description": description, "tags": tuple(tags)}
         self._declare("superboxes", name, {**declared, **more})
-
-    def _require_typed(self, name: str) -> None:
-        """Check the wiring of a box; what it does not rest on is not looked at if all is well."""
-        try:
-            type_arcs(upstream_of(self, name), [name])
-        except NetworkError:
-            type_arcs(self, [name])  # which says what else there is
-            raise
 
     def union(self, *arcs: Arc | str, name: str | None = None) -> Arc:
         """Merge arcs of one schema in order of arrival."""
@@ -251,20 +238,15 @@ class Network:
         section: str | None = None,
     ) -> None:
         """Say what a part of the network is, and tag it; `section` if two have the name."""
-        wanted = str(name)
-        places = [
-            kind
-            for kind in (*_SHARED, "superboxes", "groups", "outputs")
-            if wanted in getattr(self, kind) and section in (None, kind)
-        ]
-        if not places:
+        kinds = (*_SHARED, "superboxes", "groups", "outputs")
+        wanted, held = str(name), [k for k in kinds if str(name) in getattr(self, k)]
+        kind = next((kind for kind in held if section in (None, kind)), None)
+        if kind is None:
             raise NetworkError("UNKNOWN_ENTITY", f"there is no {wanted} to describe")
-        declared = getattr(self, places[0])
         said = {"description": description, "tags": tuple(tags)}
-        path = ("boxes" if places[0] == "instances" else places[0], wanted)
-        checked = self._validated(Described, said, path)
-        notes = {"description": checked.description, "tags": checked.tags}
-        declared[wanted] = declared[wanted].model_copy(update=notes)
+        checked = self._validated(Described, said, (kind, wanted))
+        declared = getattr(self, kind)
+        declared[wanted] = declared[wanted].model_copy(update=dict(checked))
 
     def output(
         self,
@@ -322,22 +304,13 @@ class Network:
             raise unknown_arc(arc, [*checked.arcs, *checked.network.aliases])
         return arcs[found].schema
 
-    @property
-    def positions(self) -> DocumentPositions:
-        """Where its parts stand."""
-        return self._positions
-
-    def use_positions(self, positions: DocumentPositions) -> None:
-        """Let its parts stand elsewhere."""
-        self._positions = positions
-
     def place(self, *path: str | int) -> str:
         """Where a part of the network stands, in words."""
-        return self._positions.describe(*path)
+        return self.positions.describe(*path)
 
     def locate(self, error: NetworkError, *path: str | int) -> NetworkError:
         """The error at the place of a part of the network."""
-        return self._positions.locate(error, *path)
+        return self.positions.locate(error, *path)
 
     def find(self, text: str) -> list[Finding]:
         """The parts of the network in whose names, tags, descriptions, fields or SQL a text occurs.
@@ -468,8 +441,6 @@ class Network:
             part = self.declared_box(declared, path, self.superboxes)
         elif section == "queries":
             part = self._query(declared, path)
-        elif section == "groups":
-            part = self._group(declared, path)
         else:
             part = self._validated(_CLASSES[section], declared, path)
         getattr(self, section)[name] = part
@@ -478,20 +449,15 @@ class Network:
         kind = declared.get("box") if isinstance(declared, Mapping) else None
         return isinstance(kind, str) and kind in self.superboxes
 
-    def _group(self, declared: Any, path: tuple[str, str]) -> Group:
-        if isinstance(declared, list | tuple):
-            is_list = all(isinstance(member, str) for member in declared)
-            self._require(declared, is_list, "a list of boxes and groups", path)
-            declared = {"members": declared}
-        is_group = isinstance(declared, Mapping)
-        self._require(declared, is_group, "a list of boxes and groups", path)
-        return self._validated(Group, declared, path)
-
     def declared_box(
         self, declared: Any, path: tuple[str, ...], superboxes: Mapping[str, SuperboxTemplate]
     ) -> Box:
         """A box as a file declares it; `superboxes` are what else could stand there."""
-        return self._validated(self._box_class(declared, path, superboxes), declared, path)
+        try:
+            cls = box_class(declared, superboxes)
+        except NetworkError as error:
+            raise self.locate(error, *path) from None
+        return self._validated(cls, declared, path)
 
     def declared_instance(self, declared: Any, path: tuple[str, ...]) -> SuperboxInstance:
         """An instance of a superbox as a file declares it."""
@@ -522,21 +488,6 @@ class Network:
         family = "values" in declared or "key" in declared
         return self._validated(Family if family else Query, declared, path)
 
-    def _box_class(
-        self, declared: Any, path: tuple[str, ...], superboxes: Mapping[str, SuperboxTemplate]
-    ) -> type[Box]:
-        kind = declared.get("box") if isinstance(declared, Mapping) else None
-        if kind is None:
-            kinds = list_existing([*BOXES, *superboxes])
-            raise NetworkError(
-                "MISSING_KEY",
-                f"expected `box: kind` and its keys, found {declared!r}; {kinds}",
-                where=self.place(*path),
-            )
-        if not isinstance(kind, str) or kind not in BOXES:
-            raise unknown_box(kind, superboxes).at(self.place(*path, "box"))
-        return class_of(declared, kind)
-
     def _require(self, declared: Any, fits: bool, expected: str, path: tuple[str, str]) -> Any:
         if not fits:
             raise NetworkError(
@@ -548,7 +499,7 @@ class Network:
         try:
             return cls.model_validate(declared, context=IN_NETWORK)
         except ValidationError as error:
-            raise validation.explained(error, cls, declared, self._positions, path) from None
+            raise validation.explained(error, cls, declared, self.positions, path) from None
 
     def _require_name(self, name: Any, what: str, path: tuple[str, ...]) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
