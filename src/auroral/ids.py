@@ -100,6 +100,42 @@ class QueryBoxId:
 
 
 @dataclass(frozen=True)
+class InnerBoxId:
+    """A box inside an instance of a superbox; instances may be inside of instances.
+
+    >>> InnerBoxId.parse("north/east/across"), InnerBoxId.parse("across")
+    (InnerBoxId(instance='north/east', box='across'), None)
+    >>> str(InnerBoxId("north", "across")), InnerBoxId.outermost("north/east/across")
+    ('north/across', 'north')
+    """
+
+    instance: str
+    box: str
+
+    @staticmethod
+    def parse(text: str) -> InnerBoxId | None:
+        instance, slash, box = text.rpartition("/")
+        return InnerBoxId(instance, box) if slash else None
+
+    @staticmethod
+    def outermost(text: str) -> str:
+        """The box as the network declares it: the instance that holds all the others."""
+        return text.partition("/")[0]
+
+    def __str__(self) -> str:
+        return f"{self.instance}/{self.box}"
+
+
+def file_name(name: str) -> str:
+    """The name of a box, an arc or a superbox as a part of the name of a file.
+
+    >>> file_name("north/across.rest")
+    'north-across.rest'
+    """
+    return name.replace("/", "-")
+
+
+@dataclass(frozen=True)
 class EddyId:
     """The eddy that serves some arcs.
 

@@ -97,7 +97,7 @@ def test_the_example_gives_its_values(tmp_path: Path) -> None:
     assert stream.progress == au.Delayed("time", 5)
     assert stream.source == {"format": "kafka", "topic": "reports"}
     assert net.tables["accounts"].key == ("vid",)
-    assert net.groups == {"border": ("across", "crowd", "enough")}
+    assert net.groups["border"].members == ("across", "crowd", "enough")
     assert (net.connection_points["recent"].on, net.connection_points["recent"].keep) == (
         "across",
         "2 hours",

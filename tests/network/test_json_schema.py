@@ -13,8 +13,10 @@ from ruamel.yaml import YAML
 
 from auroral.network.box import BOXES, VARIANTS
 from auroral.network.json_schema import network_schema
+from auroral.network.templates import SuperboxInstance
 
 from .documents import EVERY, SOLDIERS
+from .test_superboxes import NETWORK as SUPERBOXES
 
 ROOT = Path(__file__).parents[2]
 TYPES: dict[str, tuple[type, ...]] = {
@@ -52,6 +54,12 @@ def _fits(keyword: str, argument: Any, value: Any, schema: Any, root: dict[str, 
             return any(fits(value, option, root) for option in argument)
         case "oneOf":
             return sum(fits(value, option, root) for option in argument) == 1
+        case "not":
+            return not fits(value, argument, root)
+        case "if":
+            return not fits(value, argument, root) or fits(value, schema["then"], root)
+        case "then":
+            return True  # with `if`
         case "pattern":
             return re.search(argument, value) is not None
         case "minimum":
@@ -86,7 +94,7 @@ def _fits(keyword: str, argument: Any, value: Any, schema: Any, root: dict[str, 
 
 
 SCHEMA = network_schema()
-VALID = [YAML(typ="safe").load(text) for text in (SOLDIERS, EVERY)]
+VALID = [YAML(typ="safe").load(text) for text in (SOLDIERS, EVERY, SUPERBOXES)]
 
 
 def test_the_published_schema_is_up_to_date() -> None:
@@ -97,7 +105,8 @@ def test_the_published_schema_is_up_to_date() -> None:
 def test_every_box_is_described() -> None:
     options = SCHEMA["properties"]["boxes"]["additionalProperties"]["oneOf"]
     assert {option["$ref"].rpartition("/")[2] for option in options} == {
-        box.__name__ for box in (*BOXES.values(), *VARIANTS.values())
+        SuperboxInstance.__name__,
+        *(box.__name__ for box in (*BOXES.values(), *VARIANTS.values())),
     }
     assert all(SCHEMA["$defs"][box.__name__].get("description") for box in BOXES.values())
 
@@ -139,6 +148,9 @@ def test_what_is_valid_fits(document: Any) -> None:
         (("engine", "headroom"), 2),
         (("engine", "scheduler"), "fifo"),
         (("queries", "hot"), 5),
+        (("groups", "border"), {"members": ["across"], "tag": ["x"]}),
+        (("superboxes",), {"far": {"inputs": ["in"], "outputs": "b"}}),
+        (("superboxes",), {"far": {"inputs": [], "boxes": {"b": {"box": "map"}}, "outputs": "b"}}),
     ],
 )
 def test_what_is_not_valid_does_not_fit(path: tuple[str, ...], value: Any) -> None:

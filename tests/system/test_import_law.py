@@ -23,6 +23,7 @@ LAYERS = (
     ("scheduling",),
     ("storage", "io", "reference", "kernels"),
     ("eddy",),
+    ("catalog",),
     ("spark",),
     ("engine",),
     ("testing",),

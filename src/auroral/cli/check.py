@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from auroral.engine.topology.superboxes import require_executable, require_jars
+from auroral.ids import ArcId
 from auroral.io.open import connectors_needed
 from auroral.network.network import Network
 
@@ -26,6 +27,12 @@ def check(file: NetworkFile, imports: Imports = False) -> None:
     width = max((len(name) for name in checked.arcs), default=0)
     for name, arc in checked.arcs.items():
         typer.echo(f"{name:<{width}}  {arc.schema}")
+    for name, instance in network.instances.items():
+        own = {
+            a: of for a, of in checked.network.aliases.items() if ArcId.parse(a).producer == name
+        }
+        arcs = ", ".join(f"{arc} = {of}" for arc, of in own.items())
+        typer.echo(f"superbox {name} ({instance.box}): {arcs}")
     for name, output in network.outputs.items():
         typer.echo(f"output {name} ← {output.from_}")
     for name in network.queries:
@@ -34,5 +41,5 @@ def check(file: NetworkFile, imports: Imports = False) -> None:
         typer.echo(f"note: {note}", err=True)
     for caution in checked.warnings:
         typer.echo(f"warning: {caution}", err=True)
-    require_executable(network)
+    require_executable(checked.network)
     require_jars(network)

@@ -208,7 +208,7 @@ class _Reading:
 
     def _entered(self, source: FromSource) -> Flow:
         """A source of FROM as an arc."""
-        name = arc_name(source.arcs[0])
+        name = self.around.scope.arc(arc_name(source.arcs[0]))
         if name not in self.around.arcs:
             raise source.arcs[0].error(
                 f"there is no stream {name}; {list_existing(self.around.arcs)}",
@@ -354,6 +354,6 @@ def _require_shared(query: ParsedQuery, around: Surroundings) -> None:
     for source in query.sources:
         if len(source.arcs) > 1:
             raise NotShared("UNION in FROM")
-        name = arc_name(source.arcs[0])
+        name = around.scope.arc(arc_name(source.arcs[0]))
         if name in around.scope.tables and name not in around.arcs:
             raise NotShared("tables")

@@ -25,6 +25,7 @@ from auroral.eddy.parts import Parts
 from auroral.eddy.registered import SELECT, Ids, RegisteredQuery, fields_of, group_name
 from auroral.eddy.stems.step import JoinGroup
 from auroral.eddy.version import Version
+from auroral.ids import file_name
 
 T = TypeVar("T")
 Alike = tuple[Template, bool]
@@ -112,7 +113,7 @@ class QueryIndex:
                 fresh.setdefault(arc, []).append(selection)
         made = {}
         for arc in dict.fromkeys([*gone, *fresh]):
-            before = self._parts.get(arc) or Parts(self._directory, arc.replace("/", "-"))
+            before = self._parts.get(arc) or Parts(self._directory, file_name(arc))
             made[arc] = Draft(before.paths, before.draft(), gone.get(arc, ()), fresh.get(arc, ()))
             made[arc].make()
         return made
@@ -177,7 +178,7 @@ class QueryIndex:
     def parts(self, arc: str) -> Parts:
         """The compiled predicates of an arc, or of a group's joined tuples."""
         if arc not in self._parts:
-            self._parts[arc] = Parts(self._directory, arc.replace("/", "-"))
+            self._parts[arc] = Parts(self._directory, file_name(arc))
         return self._parts[arc]
 
     def sweep(self, versions: Iterable[Version]) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from auroral.catalog import record_catalog
 from auroral.engine.context import EngineContext, Settings
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.ingest.declared_sources import (
@@ -165,7 +166,8 @@ class Engine:
         """Check the network, open its state, start Spark and begin to work."""
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
-        self._given = self.network = with_late_outputs(self.network, self._sinks)
+        self._given = with_late_outputs(self.network.flattened(), self._sinks)
+        self.network = self._given
         self.check()
         self._locks = EngineLocks()
         self._store = Store(
@@ -184,7 +186,7 @@ class Engine:
             self.network = declared.network
             executor = self._executor or self._start_spark()
             registrar = Registrar(self._given, executor.resolver)
-            check(self._given, executor.resolver, registrar.check)
+            self._declared = check(self._given, executor.resolver, registrar.check)
             if self.network is not self._given:
                 self._serve_earlier(registrar)
             self._open(registrar, executor, declared, edited=edited)
@@ -260,7 +262,7 @@ class Engine:
 
     def check(self) -> None:
         """Refuse what can be seen to fail without Spark; `start` begins with it."""
-        require_executable(self.network, self._sinks, self._tables)
+        require_executable(self.network.flattened(), self._sinks, self._tables)
         if self._given_spark is None:
             require_jars(self.network)
         if self._state is not None:
@@ -358,10 +360,16 @@ class Engine:
             if not edited:
                 self._changing.change(*self._queries.declared(), declared=True)
                 registrar.registered()
+                self._record_catalog()
             self._bind(last=not edited)
         except BaseException:
             execution.sinks.close()
             raise
+
+    def _record_catalog(self) -> None:
+        """Let the catalog say what there is now."""
+        if self._store.durable:
+            record_catalog(self._store, self.network, self._declared)
 
     def _wake(self) -> None:
         """A worker has ended a step."""
@@ -395,7 +403,7 @@ class Engine:
         removed and rebuilt, and whether the state of rebuilt boxes was kept, drained or reset.
         """
         self._require_running()
-        wanted = read_edit(self.network, add, remove, network)
+        wanted = read_edit(self.network.compact or self.network, add, remove, network)
         if wanted.network is None:
             self._changing.change(*requested(wanted.add, wanted.remove))
             self._loop.wake()
@@ -407,7 +415,7 @@ class Engine:
         self, network: Network, *, by_file: bool, more: NetworkEdit | None = None
     ) -> dict[str, list[str]]:
         """Put another network in the place of this one."""
-        network = with_late_outputs(network.importing(), self._sinks)
+        network = with_late_outputs(network.importing().flattened(), self._sinks)
         edit = more or NetworkEdit({}, [], network)
         require_executable(network, self._sinks, self._tables)
         require_own_files(network, self._sources, self._sinks, self._dead_path)
@@ -421,7 +429,9 @@ class Engine:
             self._changing.change({}, touched)
         moment = self._network_changes.make(planned, by_file=by_file)
         self.network = network
+        self._declared = check(network, self._context.settings.executor.resolver)
         self._loop.await_epoch(moment)
+        self._record_catalog()
         self._bind_more(last=False)
         if by_file or edit.whole:
             self._changing.change(*self._queries.declared(), declared=True)
@@ -649,7 +659,7 @@ class Engine:
         """What is known of one entity: its declaration, schema, counts and progress."""
         self._require_running()
         checked = self._loop.execution.checked
-        return describe_entity(name, self.network.streams, checked, self.stats())
+        return describe_entity(name, self.network, checked, self.stats())
 
     def stats(self) -> dict[str, Any]:
         """Tuples in and out, steps, times, queues, dead letters and progress."""

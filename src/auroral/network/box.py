@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
 from auroral.errors import NetworkError, UsageError
-from auroral.network.declarations import Declaration
+from auroral.network.declarations import Described
 from auroral.network.function import Function
 from auroral.network.types import Schema, Type
 from auroral.progress.lowwater import JointLowWater, Mark
@@ -33,6 +33,12 @@ class Scope:
     """The Python functions that expressions may call, by their names in lower case."""
     table_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The fields by which the rows of each table are known."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """The arcs that outputs of superboxes stand for."""
+
+    def arc(self, name: str) -> str:
+        """The arc that a name means."""
+        return self.aliases.get(name, name)
 
 
 _NO_MEANING = ("on_change", "description", "tags")
@@ -46,7 +52,7 @@ def late_arc(producer: str) -> str:
     return f"{producer}.{LATE}"
 
 
-class Box(Declaration):
+class Box(Described):
     """One operator: its parameters, what it reads, what it makes.
 
     Ports: `""` is the arc named like the box, others are `box.port`.
@@ -119,6 +125,7 @@ class Box(Declaration):
 
 BOXES: dict[str, type[Box]] = {}
 BoxType = TypeVar("BoxType", bound=type[Box])
+BoxT = TypeVar("BoxT", bound=Box)
 
 
 def register(cls: BoxType) -> BoxType:
@@ -175,6 +182,12 @@ def require_inputs(box: ManyInputs, count: int) -> None:
             f"{box.kind} takes {count} inputs, found {len(box.inputs)}: {list(box.inputs)}",
             where="key inputs",
         )
+
+
+def rewired(box: BoxT, sources: Sequence[str]) -> BoxT:
+    """The same box, reading other arcs."""
+    one = "input" in type(box).model_fields
+    return box.model_copy(update={"input": sources[0]} if one else {"inputs": tuple(sources)})
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from auroral.errors import Caution, NetworkError, list_existing
 from auroral.ids import ArcId
 from auroral.network.box import LATE, Box, Resolver, Scope, late_arc
 from auroral.network.endpoints import check_endpoints, unknown_arc
+from auroral.network.superboxes import boxes_of, check_templates, require_fields, upstream_of
 from auroral.network.types import Schema
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def check(
 
     Queries are typed by `checker`, if it is given.
     """
+    check_templates(network)
+    network = network.flattened()
     arcs, order = type_arcs(network, network.boxes, resolver)
     queries: dict[str, Schema] = {}
     checker = checker or query_checker
@@ -104,7 +107,13 @@ def check(
 def type_arcs(
     network: Network, boxes: Iterable[str], resolver: Resolver | None = None
 ) -> tuple[dict[str, TypedArc], tuple[str, ...]]:
-    """Type the arcs of some boxes and of all they rest on; also the order data flows in."""
+    """Type the arcs of some boxes and of all they rest on; also the order data flows in.
+
+    Boxes inside of superboxes are among them under their full names.
+    """
+    plain = network.flattened()
+    if plain is not network:
+        network, boxes = plain, boxes_of(plain, list(boxes))
     scope = what_boxes_see(network, resolver)
     arcs = {name: TypedArc(name, s.schema_, name) for name, s in network.streams.items()}
     for name, stream in network.streams.items():
@@ -117,19 +126,30 @@ def type_arcs(
     return arcs, order
 
 
+def type_box(network: Network, name: str) -> None:
+    """Check the wiring of one box; what it does not rest on is not looked at if all is well."""
+    try:
+        type_arcs(upstream_of(network, name), [name])
+    except NetworkError:
+        type_arcs(network, [name])  # which says what else there is
+        raise
+
+
 def what_boxes_see(network: Network, resolver: Resolver | None) -> Scope:
     """What the boxes of a network may look up."""
     tables = {name: table.schema_ for name, table in network.tables.items()}
     functions = {name.lower(): declared for name, declared in network.functions.items()}
     resolver = resolver or fallback_resolver
     keys = {name: table.key for name, table in network.tables.items()}
-    return Scope(resolver, tables, network.directory, network.imports, functions, keys)
+    aliases = network.aliases
+    return Scope(resolver, tables, network.directory, network.imports, functions, keys, aliases)
 
 
 def _typed(
     network: Network, name: str, arcs: Mapping[str, TypedArc], scope: Scope
 ) -> dict[str, TypedArc]:
     box = network.boxes[name]
+    require_fields(network, name, lambda arc: arcs[arc].schema if arc in arcs else None)
     inputs = [_input_schema(network, name, at, arcs, scope) for at in range(len(box.sources()))]
     try:
         if box.counts_arrivals:
@@ -224,7 +244,7 @@ def _existing(network: Network, but: str, arcs: Mapping[str, TypedArc], scope: S
             if name not in done and there.issuperset(box.sources()):
                 with suppress(NetworkError):
                     found |= _typed(network, name, found, scope)
-    return list(found)
+    return [*found, *network.aliases]
 
 
 def _flow_order(network: Network, boxes: Iterable[str]) -> tuple[str, ...]:

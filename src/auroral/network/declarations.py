@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -65,6 +66,34 @@ class Declaration(BaseModel):
     def document(self) -> dict[str, Any]:
         """The form the network file uses; what has its default value is left out."""
         return self.model_dump(mode="json", exclude_defaults=True)
+
+
+class Described(Declaration):
+    """A part of a network that people look for: it may say what it is, and have tags.
+
+    Neither has any effect on results.
+    """
+
+    description: StrictStr | None = None
+    tags: tuple[StrictStr, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        found = super().document()
+        return {**{key: found[key] for key in found if key not in NOTES}, **notes(found)}
+
+    def meaning(self) -> dict[str, Any]:
+        """The form the network file uses, without what has no effect."""
+        return {key: part for key, part in super().document().items() if key not in NOTES}
+
+
+NOTES = ("description", "tags")
+"""The keys that are for people only."""
+
+
+def notes(document: Any) -> dict[str, Any]:
+    """The description and the tags of a declaration in plain data."""
+    given = document if isinstance(document, Mapping) else {}
+    return {key: given[key] for key in NOTES if key in given}
 
 
 IN_NETWORK = {"in": "network"}
@@ -154,7 +183,7 @@ else:
     ]
 
 
-class Stream(Declaration):
+class Stream(Described):
     """An endless run of tuples of one schema."""
 
     schema_: Annotated[DeclaredSchema, Field(alias="schema")]
@@ -228,7 +257,7 @@ class Stream(Declaration):
             )
 
 
-class Table(Declaration):
+class Table(Described):
     """Stored rows that boxes read and update."""
 
     schema_: Annotated[DeclaredSchema, Field(alias="schema")]
@@ -249,7 +278,7 @@ class KeepRows(Declaration):
     rows: Annotated[StrictInt, Field(gt=0)]
 
 
-class ConnectionPoint(Declaration):
+class ConnectionPoint(Described):
     """An arc that remembers history and takes new branches while running."""
 
     on: StrictStr
@@ -261,12 +290,39 @@ class ConnectionPoint(Declaration):
             raise NetworkError("BAD_DURATION", "expected some time, found none", where="key keep")
 
 
-class Output(Declaration):
+class Output(Described):
     """An arc delivered to an application, and what its tuples are worth."""
 
     from_: Annotated[StrictStr, Field(alias="from")]
     qos: Annotated[QoS | None, Placed] = None
     sink: Options | None = None
+
+
+class Group(Described):
+    """Boxes, instances of superboxes and other groups that a person sees as one.
+
+    >>> Group(members=("across", "crowd")).document()
+    ['across', 'crowd']
+    """
+
+    members: tuple[StrictStr, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, declared: Any) -> Any:
+        """The members alone are a group, too."""
+        if isinstance(declared, Mapping | Group):
+            return declared
+        listed = isinstance(declared, list | tuple)
+        if not listed or not all(isinstance(member, str) for member in declared):
+            problem = f"expected a list of boxes and groups, found {declared!r:.100}"
+            raise carried(NetworkError("BAD_PARAMETER", problem))
+        return {"members": declared}
+
+    def document(self) -> Any:
+        """The form the network file uses: the members alone if there is nothing else to say."""
+        found = super().document()
+        return found["members"] if set(found) == {"members"} else found
 
 
 class EngineOptions(Declaration):

@@ -11,6 +11,7 @@ from auroral.errors import AuroralError, NetworkError, closest, list_existing
 from auroral.ids import ArcId
 from auroral.network.declarations import Output
 from auroral.network.environment import sink_of, sources_of
+from auroral.network.superboxes import find_cycle
 from auroral.network.types import Schema
 
 if TYPE_CHECKING:
@@ -53,18 +54,23 @@ def late_readers(network: Network, query: str) -> list[str]:
 
 
 def with_late_outputs(network: Network, names: Iterable[str]) -> Network:
-    """The network with outputs for those names that are late arcs of its queries."""
+    """The network with outputs for those names that are late arcs of its queries.
+
+    Also for those that are outputs of its superboxes.
+    """
+    aliases = network.flattened().aliases
     wanted = [
         name
         for name in names
-        if (arc := ArcId.parse(name)).port
-        and arc.producer in network.queries
-        and name not in network.outputs
+        if name not in network.outputs
+        and (
+            name in aliases or ((arc := ArcId.parse(name)).port and arc.producer in network.queries)
+        )
     ]
     if not wanted:
         return network
     found = copy.copy(network)
-    more = {name: Output.model_validate({"from": name}) for name in wanted}
+    more = {name: Output.model_validate({"from": aliases.get(name, name)}) for name in wanted}
     found.outputs = {**network.outputs, **more}
     return found
 
@@ -86,7 +92,8 @@ def check_endpoints(
         elif output.from_ in arcs:
             schema = arcs[output.from_]
         else:
-            error = unknown_arc(output.from_, dict.fromkeys([*arcs, *network.queries, *queries]))
+            names = [*arcs, *network.aliases, *network.queries, *queries]
+            error = unknown_arc(output.from_, dict.fromkeys(names))
             raise network.locate(error, "outputs", name, "from")
         if schema is not None:
             _check_value_graph(network, name, output, schema)
@@ -100,15 +107,33 @@ def check_endpoints(
                 arcs[point.on].field(point.key)
             except NetworkError as error:
                 raise network.locate(error, "connection_points", name, "key") from None
-    for name, members in network.groups.items():
-        for member in members:
-            if member not in network.boxes:
+    _check_groups(network)
+
+
+def _check_groups(network: Network) -> None:
+    """Refuse members that do not exist, and groups that contain themselves."""
+    boxes = {**network.boxes, **(network.compact or network).instances}
+    for name, group in network.groups.items():
+        for member in group.members:
+            if member not in boxes and member not in network.groups:
+                names = [*boxes, *(other for other in network.groups if other != name)]
                 raise NetworkError(
                     "UNKNOWN_BOX",
-                    f"there is no box {member}; {list_existing(network.boxes)}",
+                    f"there is no box or group {member}; {list_existing(names)}",
                     where=network.place("groups", name),
-                    hint=closest(member, network.boxes),
+                    hint=closest(member, names),
                 )
+    members = {
+        name: [member for member in group.members if member not in boxes]
+        for name, group in network.groups.items()
+    }
+    loop = find_cycle(members)
+    if loop is not None:
+        raise NetworkError(
+            "CYCLE",
+            f"a group cannot contain itself: {' → '.join(loop)}",
+            where=network.place("groups", loop[0]),
+        )
 
 
 def _check_sink(network: Network, name: str) -> None:

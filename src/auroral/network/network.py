@@ -12,42 +12,52 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from auroral.errors import NetworkError, closest, list_existing
-from auroral.ids import ArcId
+from auroral.errors import NetworkError, closest
+from auroral.ids import ArcId, InnerBoxId
 from auroral.network import validation
 from auroral.network.arc import Arc
-from auroral.network.box import BOXES, Box, Resolver, class_of
-from auroral.network.check import CheckedNetwork, check, type_arcs
+from auroral.network.box import BOXES, Box, Resolver
+from auroral.network.check import CheckedNetwork, check, type_arcs, type_box
 from auroral.network.declarations import (
     IN_NETWORK,
     ConnectionPoint,
+    Described,
     EngineOptions,
+    Group,
     Output,
     Stream,
     Table,
 )
 from auroral.network.endpoints import require_reachable, unknown_arc
 from auroral.network.files import read_document, write_document
+from auroral.network.finding import Finding, find_in
 from auroral.network.function import Function, unimportable
 from auroral.network.plain import require_plain
 from auroral.network.positions import DocumentPositions
 from auroral.network.queries import Family, Query, Results
+from auroral.network.superboxes import RequiredFields, box_class, flattened, upstream_of
+from auroral.network.templates import SuperboxInstance, SuperboxTemplate
 from auroral.network.types import Schema
 from auroral.progress.declaration import Progress
 from auroral.qos.graphs import QoS
 
 M = TypeVar("M", bound=BaseModel)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")  # files are called by names, too
-_SHARED = ("streams", "tables", "boxes", "queries", "connection_points")
-"""The sections whose names share one name space."""
-NAMED = ("functions", *_SHARED, "groups", "outputs")
+_SHARED = ("streams", "tables", "boxes", "instances", "queries", "connection_points")
+"""What shares one name space; instances of superboxes stand under `boxes`."""
+NAMED = (
+    *("functions", "streams", "tables", "superboxes", "boxes", "queries", "connection_points"),
+    *("groups", "outputs"),
+)
 """The sections that hold declarations by name."""
 SECTIONS = ("network", *NAMED, "engine")
 _CLASSES: Mapping[str, type[BaseModel]] = {
     "functions": Function,
     "streams": Stream,
     "tables": Table,
+    "superboxes": SuperboxTemplate,
     "connection_points": ConnectionPoint,
+    "groups": Group,
     "outputs": Output,
 }
 
@@ -70,7 +80,7 @@ class Network:
         directory: Path | None = None,
         imports: bool = False,
     ):
-        self._positions = positions or DocumentPositions()
+        self.positions = positions or DocumentPositions()
         self.directory = directory
         """Where the file lies; modules of Python functions are looked up there too."""
         self.imports = imports
@@ -79,13 +89,22 @@ class Network:
         self.name = name
         self.streams: dict[str, Stream] = {}
         self.tables: dict[str, Table] = {}
+        self.superboxes: dict[str, SuperboxTemplate] = {}
         self.boxes: dict[str, Box] = {}
+        self.instances: dict[str, SuperboxInstance] = {}
+        """Superboxes that stand in place of boxes."""
         self.queries: dict[str, Query] = {}
         self.functions: dict[str, Function] = {}
         self.connection_points: dict[str, ConnectionPoint] = {}
-        self.groups: dict[str, tuple[str, ...]] = {}
+        self.groups: dict[str, Group] = {}
         self.outputs: dict[str, Output] = {}
         self.engine = EngineOptions()
+        self.compact: Network | None = None
+        """The network as it was declared, if this one has boxes in place of superboxes."""
+        self.aliases: Mapping[str, str] = {}
+        """The arcs that outputs of its superboxes stood for."""
+        self.required_fields: Mapping[str, tuple[RequiredFields, ...]] = {}
+        """What inputs of superboxes ask of arcs, by instance."""
 
     # ── building ──
 
@@ -114,19 +133,58 @@ class Network:
         return Arc(self, name)
 
     def box(self, kind: str, name: str | None = None, **parameters: Any) -> Arc:
-        """Add a box; without a name it gets one after its kind. Wiring is checked at once."""
+        """Add a box, or an instance of a superbox; without a name it gets one after its kind.
+
+        Wiring is checked at once.
+        """
         name = name or self._fresh(kind)
         if "input" in parameters:
             parameters["input"] = self._arc_name(parameters["input"])
-        if isinstance(parameters.get("inputs"), list | tuple):
-            parameters["inputs"] = tuple(map(self._arc_name, parameters["inputs"]))
+        inputs = parameters.get("inputs")
+        if isinstance(inputs, list | tuple):
+            parameters["inputs"] = tuple(map(self._arc_name, inputs))
+        elif isinstance(inputs, Mapping):
+            parameters["inputs"] = {key: self._arc_name(arc) for key, arc in inputs.items()}
         self._declare("boxes", name, {"box": kind, **parameters})
         try:
-            type_arcs(self, [name])
+            type_box(self, name)
         except NetworkError:
-            del self.boxes[name]
+            self.boxes.pop(name, None)
+            self.instances.pop(name, None)
             raise
         return Arc(self, name)
+
+    def superbox(
+        self,
+        name: str,
+        *,
+        inputs: Sequence[str] | Mapping[str, Any],
+        boxes: Mapping[str, Mapping[str, Any]],
+        outputs: str | Mapping[str, str],
+        parameters: Mapping[str, Any] | None = None,
+        description: str | None = None,
+        tags: Sequence[str] = (),
+    ) -> None:
+        """Declare boxes that `box(name, …)` uses as one, any number of times.
+
+        >>> net = Network("border")
+        >>> reports = net.stream("reports", schema="sid int, pos int")
+        >>> far = {"box": "filter", "input": "in", "where": "pos >= ${limit}"}
+        >>> net.superbox("far", inputs=["in"], boxes={"beyond": far}, outputs="beyond",
+        ...              parameters={"limit": 30})
+        >>> net.box("far", "north", input=reports, limit=40)
+        Arc('north')
+        >>> list(net.check().arcs)
+        ['reports', 'north/beyond', 'north/beyond.rest']
+        """
+        declared = {
+            "parameters": dict(parameters or {}),
+            "inputs": inputs,
+            "boxes": {box: dict(keys) for box, keys in boxes.items()},
+            "outputs": outputs,
+        }
+        more = {"description": description, "tags": tuple(tags)}
+        self._declare("superboxes", name, {**declared, **more})
 
     def union(self, *arcs: Arc | str, name: str | None = None) -> Arc:
         """Merge arcs of one schema in order of arrival."""
@@ -159,9 +217,37 @@ class Network:
         declared = {"on": self._arc_name(on), "keep": keep, "key": key}
         self._declare("connection_points", name, declared)
 
-    def group(self, name: str, boxes: Sequence[Arc | str]) -> None:
-        """Name boxes that a person sees as one."""
-        self._declare("groups", name, [self._arc_name(box) for box in boxes])
+    def group(
+        self,
+        name: str,
+        members: Sequence[Arc | str],
+        *,
+        description: str | None = None,
+        tags: Sequence[str] = (),
+    ) -> None:
+        """Name boxes, instances of superboxes and other groups that a person sees as one."""
+        own = [self._arc_name(member) for member in members]
+        declared = {"members": own, "description": description, "tags": tuple(tags)}
+        self._declare("groups", name, declared)
+
+    def note(
+        self,
+        name: Arc | str,
+        *,
+        description: str | None = None,
+        tags: Sequence[str] = (),
+        section: str | None = None,
+    ) -> None:
+        """Say what a part of the network is, and tag it; `section` if two have the name."""
+        kinds = (*_SHARED, "superboxes", "groups", "outputs")
+        wanted, held = str(name), [k for k in kinds if str(name) in getattr(self, k)]
+        kind = next((kind for kind in held if section in (None, kind)), None)
+        if kind is None:
+            raise NetworkError("UNKNOWN_ENTITY", f"there is no {wanted} to describe")
+        said = {"description": description, "tags": tuple(tags)}
+        checked = self._validated(Described, said, (kind, wanted))
+        declared = getattr(self, kind)
+        declared[wanted] = declared[wanted].model_copy(update=dict(checked))
 
     def output(
         self,
@@ -181,6 +267,10 @@ class Network:
         """Type every arc; raises NetworkError at the first mistake."""
         return check(self, resolver)
 
+    def flattened(self) -> Network:
+        """The same network with ordinary boxes in place of superboxes; itself if it has none."""
+        return flattened(self)
+
     def importing(self) -> Network:
         """The same network, allowed to import the modules of its functions: to run is to import."""
         allowed = copy.copy(self)
@@ -191,7 +281,7 @@ class Network:
         """What a check takes on trust, because it imports no modules; in words."""
         every = [
             *self.functions.values(),
-            *(f for box in self.boxes.values() for f in box.functions()),
+            *(f for box in self.flattened().boxes.values() for f in box.functions()),
         ]
         if self.imports:
             return []
@@ -204,21 +294,36 @@ class Network:
 
     def schema_of(self, arc: str) -> Schema:
         """The schema of one arc; checks only what feeds it."""
-        producer = ArcId.parse(arc).producer
         if arc in self.tables:
             return self.tables[arc].schema_
-        arcs, _ = type_arcs(self, [producer] if producer in self.boxes else [])
-        if arc not in arcs:
-            raise unknown_arc(arc, self.check().arcs)
-        return arcs[arc].schema
+        plain = upstream_of(self, InnerBoxId.outermost(ArcId.parse(arc).producer)).flattened()
+        found = plain.aliases.get(arc, arc)
+        producer = ArcId.parse(found).producer
+        arcs, _ = type_arcs(plain, [producer] if producer in plain.boxes else [])
+        if found not in arcs:
+            checked = self.check()
+            raise unknown_arc(arc, [*checked.arcs, *checked.network.aliases])
+        return arcs[found].schema
 
     def place(self, *path: str | int) -> str:
         """Where a part of the network stands, in words."""
-        return self._positions.describe(*path)
+        return self.positions.describe(*path)
 
     def locate(self, error: NetworkError, *path: str | int) -> NetworkError:
         """The error at the place of a part of the network."""
-        return self._positions.locate(error, *path)
+        return self.positions.locate(error, *path)
+
+    def find(self, text: str) -> list[Finding]:
+        """The parts of the network in whose names, tags, descriptions, fields or SQL a text occurs.
+
+        >>> net = Network("border")
+        >>> reports = net.stream("reports", schema="sid int, pos int")
+        >>> _ = net.output("across", reports.filter("pos >= 30", name="far"))
+        >>> net.note("far", tags=["positions"])
+        >>> [str(found) for found in net.find("pos")]
+        ['stream reports: field: pos', 'box far: where: pos >= 30', 'box far: tag: positions']
+        """
+        return find_in((self.compact or self).document(), text)
 
     # ── reading and writing ──
 
@@ -282,6 +387,7 @@ class Network:
             section: {name: self._entry(section, name) for name in getattr(self, section)}
             for section in NAMED
         }
+        sections["boxes"] |= {name: self._entry("instances", name) for name in self.instances}
         sections["engine"] = self.engine.document()
         return {"network": self.name, **{key: part for key, part in sections.items() if part}}
 
@@ -301,8 +407,6 @@ class Network:
 
     def _entry(self, section: str, name: str) -> Any:
         declared = getattr(self, section)[name]
-        if section == "groups":
-            return list(declared)
         try:
             document = declared.document()
         except PydanticSerializationError as error:
@@ -330,15 +434,12 @@ class Network:
         path = (section, name)
         self._require_free(section, name)
         part: Any
-        if section == "boxes":
-            part = self._validated(self._box_class(name, declared), declared, path)
+        if section == "boxes" and self._is_instance(declared):
+            section, part = "instances", self.declared_instance(declared, path)
+        elif section == "boxes":
+            part = self.declared_box(declared, path, self.superboxes)
         elif section == "queries":
             part = self._query(declared, path)
-        elif section == "groups":
-            is_list = isinstance(declared, list | tuple) and all(
-                isinstance(member, str) for member in declared
-            )
-            part = tuple(self._require(declared, is_list, "a list of boxes", path))
         else:
             part = self._validated(_CLASSES[section], declared, path)
         getattr(self, section)[name] = part
@@ -349,11 +450,30 @@ class Network:
 
     def forget_members(self, boxes: Collection[str]) -> None:
         """Let groups do without boxes that are no more; groups that had no others go, too."""
-        groups = {
-            name: tuple(box for box in members if box not in boxes)
-            for name, members in self.groups.items()
-        }
-        self.groups = {name: members for name, members in groups.items() if members}
+        for name, group in list(self.groups.items()):
+            members = tuple(box for box in group.members if box not in boxes)
+            self.groups[name] = group.model_copy(update={"members": members})
+            if not members:
+                del self.groups[name]
+
+    def _is_instance(self, declared: Any) -> bool:
+        kind = declared.get("box") if isinstance(declared, Mapping) else None
+        return isinstance(kind, str) and kind in self.superboxes
+
+    def declared_box(
+        self, declared: Any, path: tuple[str, ...], superboxes: Mapping[str, SuperboxTemplate]
+    ) -> Box:
+        """A box as a file declares it; `superboxes` are what else could stand there."""
+        try:
+            cls = box_class(declared, superboxes)
+        except NetworkError as error:
+            raise self.locate(error, *path) from None
+        return self._validated(cls, declared, path)
+
+    def declared_instance(self, declared: Any, path: tuple[str, ...]) -> SuperboxInstance:
+        """An instance of a superbox as a file declares it."""
+        keys = SuperboxInstance.keys(declared)
+        return self._validated(SuperboxInstance, keys, path)
 
     def declared_query(self, name: str, declared: Any) -> Query:
         """A query as a file or an application may give it."""
@@ -366,7 +486,7 @@ class Network:
         for other in _SHARED:
             if other != "queries" and name in getattr(self, other):
                 raise NetworkError(
-                    "DUPLICATE_NAME", f"the name {name} is taken by {self.place(other, name)}"
+                    "DUPLICATE_NAME", f"the name {name} is taken by {self._taker(other, name)}"
                 )
 
     def _query(self, declared: Any, path: tuple[str, str]) -> Query:
@@ -379,23 +499,6 @@ class Network:
         family = "values" in declared or "key" in declared
         return self._validated(Family if family else Query, declared, path)
 
-    def _box_class(self, name: str, declared: Any) -> type[Box]:
-        kind = declared.get("box") if isinstance(declared, Mapping) else None
-        if kind is None:
-            raise NetworkError(
-                "MISSING_KEY",
-                f"expected `box: kind` and its keys, found {declared!r}; {list_existing(BOXES)}",
-                where=self.place("boxes", name),
-            )
-        if not isinstance(kind, str) or kind not in BOXES:
-            raise NetworkError(
-                "UNKNOWN_BOX",
-                f"there is no box {kind}; {list_existing(BOXES)}",
-                where=self.place("boxes", name, "box"),
-                hint=closest(str(kind), BOXES),
-            )
-        return class_of(declared, kind)
-
     def _require(self, declared: Any, fits: bool, expected: str, path: tuple[str, str]) -> Any:
         if not fits:
             raise NetworkError(
@@ -407,7 +510,7 @@ class Network:
         try:
             return cls.model_validate(declared, context=IN_NETWORK)
         except ValidationError as error:
-            raise validation.explained(error, cls, declared, self._positions, path) from None
+            raise validation.explained(error, cls, declared, self.positions, path) from None
 
     def _require_name(self, name: Any, what: str, path: tuple[str, ...]) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -426,9 +529,15 @@ class Network:
             if name in getattr(self, other):
                 raise NetworkError(
                     "DUPLICATE_NAME",
-                    f"the name {name} is taken by {self.place(other, name)}",
+                    f"the name {name} is taken by {self._taker(other, name)}",
                     where=self.place(section, name),
                 )
+        if section == "superboxes" and name in BOXES:
+            problem = f"{name} is a kind of box already"
+            raise NetworkError("DUPLICATE_NAME", problem, where=self.place(section, name))
+
+    def _taker(self, kind: str, name: str) -> str:
+        return self.place("boxes" if kind == "instances" else kind, name)
 
     def _arc_name(self, arc: Any) -> Any:
         if isinstance(arc, Arc) and arc.network is not self:
@@ -440,7 +549,8 @@ class Network:
         return str(arc) if isinstance(arc, Arc) else arc
 
     def _fresh(self, kind: str) -> str:
-        number = 1 + sum(1 for box in self.boxes.values() if box.kind == kind)
+        kinds = [*(b.kind for b in self.boxes.values()), *(i.box for i in self.instances.values())]
+        number = 1 + kinds.count(kind)
         while any(f"{kind}_{number}" in getattr(self, section) for section in _SHARED):
             number += 1
         return f"{kind}_{number}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from auroral.errors import NetworkError
@@ -10,9 +10,11 @@ from auroral.ids import QueryBoxId
 
 DocumentPath = tuple[str | int, ...]
 
-_SINGULAR = {
+KINDS: Mapping[str, str] = {
+    "functions": "function",
     "streams": "stream",
     "tables": "table",
+    "superboxes": "superbox",
     "boxes": "box",
     "queries": "query",
     "connection_points": "connection point",
@@ -22,11 +24,22 @@ _SINGULAR = {
 
 
 @dataclass(frozen=True)
+class InnerBoxOrigin:
+    """Where a box of an instance of a superbox comes from."""
+
+    template: str
+    box: str
+    instance: str
+
+
+@dataclass(frozen=True)
 class DocumentPositions:
     """Where in which file each key of a document stands; a network built in Python has none."""
 
     file: str | None = None
     lines: dict[DocumentPath, int] = field(default_factory=dict)
+    inner: Mapping[str, InnerBoxOrigin] = field(default_factory=dict)
+    """By name, the boxes that stand in superboxes: their places are two."""
 
     def describe(self, *path: str | int) -> str:
         """A place in words.
@@ -38,14 +51,22 @@ class DocumentPositions:
         if len(path) > 1 and path[0] == "boxes":
             query = QueryBoxId.query_of(str(path[1]))
             path = path if query is None else ("queries", query)
+            origin = self.inner.get(str(path[1]))
+            if origin is not None:
+                inside = ("superboxes", origin.template, "boxes", origin.box)
+                instance = self.describe("boxes", origin.instance)
+                return f"{instance}: {self.describe(*inside, *path[2:])}"
         line = next((self.lines[p] for p in _prefixes(path) if p in self.lines), None)
         parts = [f"{self.file}:{line}" if line else self.file] if self.file else []
-        named = len(path) > 1 and path[0] in _SINGULAR
+        named = len(path) > 1 and path[0] in KINDS
         if named:
-            parts.append(f"{_SINGULAR[str(path[0])]} {path[1]}")
+            parts.append(f"{KINDS[str(path[0])]} {path[1]}")
         elif path:
             parts.append(str(path[0]))
-        if keys := path[2 if named else 1 :]:
+        nested = path[:1] == ("superboxes",) and len(path) > 3 and path[2] == "boxes"
+        if nested:
+            parts.append(f"box {path[3]}")
+        if keys := path[(4 if nested else 2) if named else 1 :]:
             parts.append(f"key {'.'.join(map(str, keys))}")
         return ", ".join(parts)
 

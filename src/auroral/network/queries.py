@@ -12,7 +12,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, StrictStr, WithJson
 
 from auroral.errors import NetworkError
 from auroral.ids import MemberId
-from auroral.network.declarations import Declaration
+from auroral.network.declarations import Described
 from auroral.network.parameters import from_pandas, from_rows, read_file, require_keys
 from auroral.network.types import Field as Field_
 from auroral.network.types import Schema, Type
@@ -22,7 +22,7 @@ _PLAIN = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", 
 _BY_ARROW = {Type(name).arrow(): Type(name) for name in _PLAIN}
 
 
-class Query(Declaration):
+class Query(Described):
     """A standing SQL query. With `results` count its matches are counted, not kept."""
 
     sql: StrictStr

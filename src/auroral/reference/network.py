@@ -181,7 +181,7 @@ class Reference:
     def tuples(self, name: str) -> list[Tuple]:
         """The same with their hidden fields."""
         output = self.network.outputs.get(name)
-        arc = output.from_ if output else name
+        arc = output.from_ if output else self.network.aliases.get(name, name)
         if arc not in self._collected:
             names = [*self.network.outputs, *self._collected]
             raise UsageError(

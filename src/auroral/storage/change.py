@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from auroral.storage.manifest import Manifest, QueryRow
+from auroral.scheduling.costs import BoxCost
+from auroral.storage.manifest import EntityRow, Manifest, QueryRow
 from auroral.storage.segment import Segment
 
 
@@ -32,6 +33,8 @@ class Forgotten:
     progress: Sequence[str] = ()
     counters: Sequence[tuple[str, str]] = ()
     queries: Sequence[QueryRow] = ()
+    costs: Sequence[str] = ()
+    """Boxes whose measured costs nobody needs."""
 
     def __or__(self, other: Forgotten) -> Forgotten:
         both = [[*getattr(self, f.name), *getattr(other, f.name)] for f in fields(self)]
@@ -62,6 +65,10 @@ class Change:
     sinks: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
     meta: Mapping[str, str] = field(default_factory=dict)
+    entities: Sequence[EntityRow] | None = None
+    """What the network has from now on."""
+    costs: Mapping[str, BoxCost] = field(default_factory=dict)
+    """What is known of boxes now, by name."""
     finished_step: int | None = None
     queries: Sequence[QueryRow] = ()
     """Newly registered."""
@@ -106,6 +113,9 @@ class Change:
             manifest.set_sink(output, position)
         for (entity, name), more in self.counts.items():
             manifest.count(entity, name, more)
+        manifest.set_costs(self.costs)
+        if self.entities is not None:
+            manifest.set_entities(self.entities)
         for key, value in self.meta.items():
             manifest.set_meta(key, value)
         if self.next_moment is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from auroral.errors import StateError
-from auroral.storage.manifest import FORMAT, Manifest
+from auroral.storage.manifest import CATALOG, FORMAT, Manifest
 
 ORDERED = frozenset(("schema", "routes", "compute", "report", "returns"))
 """The parameters whose keys are in an order that counts: of fields, and of what is tried first."""
@@ -25,16 +25,11 @@ def require_format(
     if found is None:
         with manifest.transaction():
             manifest.set_meta("format", str(FORMAT))
+            manifest.set_meta("catalog", str(CATALOG))
             manifest.set_meta("next_moment", "0")
             manifest.set_meta("buckets", str(buckets or default))
     elif int(found) != FORMAT:
-        older = int(found) < FORMAT
-        raise StateError(
-            "STATE_TOO_OLD" if older else "STATE_TOO_NEW",
-            f"the state directory has format {found}, this version reads {FORMAT}",
-            where=str(directory),
-            hint="use the version that wrote it, or another directory",
-        )
+        raise wrong_format(found, directory)
     elif buckets is not None and manifest.meta("buckets") != str(buckets):
         raise StateError(
             "OTHER_BUCKETS",
@@ -42,6 +37,17 @@ def require_format(
             where=str(directory),
             hint=f"change it with `auroral rescale {directory} {buckets}`, or leave buckets out",
         )
+
+
+def wrong_format(found: str | None, directory: Path) -> StateError:
+    """What is said of a state directory that another version wrote."""
+    older = int(found or 0) < FORMAT
+    return StateError(
+        "STATE_TOO_OLD" if older else "STATE_TOO_NEW",
+        f"the state directory has format {found}, this version reads {FORMAT}",
+        where=str(directory),
+        hint="use the version that wrote it, or another directory",
+    )
 
 
 def default_buckets(cores: int) -> int:

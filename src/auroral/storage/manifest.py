@@ -8,17 +8,21 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from auroral.disk import PRIVATE_FILE, disk_errors
 from auroral.errors import AuroralError, RunError, StateError, ended
+from auroral.scheduling.costs import BoxCost
 from auroral.storage.commit_count import CommitCount
 from auroral.storage.segment import Segment
 
 FORMAT = 7
 """Raised when older programs could not read what newer ones write."""
+
+CATALOG = 1
+"""The version of the tables that other programs may rely on (docs/reference/catalog.md)."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -37,12 +41,22 @@ CREATE TABLE IF NOT EXISTS source (stream TEXT PRIMARY KEY, position TEXT NOT NU
 CREATE TABLE IF NOT EXISTS sink (output TEXT PRIMARY KEY, position TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS counter (
     entity TEXT NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (entity, name));
+CREATE TABLE IF NOT EXISTS entity (
+    kind TEXT NOT NULL, name TEXT NOT NULL, declaration TEXT, schema TEXT,
+    PRIMARY KEY (kind, name));
+CREATE TABLE IF NOT EXISTS box_cost (
+    box TEXT PRIMARY KEY, calls INTEGER NOT NULL, tuples_in INTEGER NOT NULL,
+    tuples_out INTEGER NOT NULL, seconds REAL NOT NULL, weight REAL NOT NULL,
+    recent_tuples REAL NOT NULL, recent_seconds REAL NOT NULL, recent_squares REAL NOT NULL,
+    recent_products REAL NOT NULL, counted_in REAL NOT NULL, counted_out REAL NOT NULL,
+    call_s REAL, cost_s REAL, selectivity REAL);
 CREATE TABLE IF NOT EXISTS query (
     first INTEGER PRIMARY KEY, count INTEGER NOT NULL, name TEXT NOT NULL, document TEXT NOT NULL,
     file TEXT, declared TEXT, since INTEGER NOT NULL, until INTEGER);
 CREATE TABLE IF NOT EXISTS query_gone (id INTEGER PRIMARY KEY, until INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS tally (id INTEGER PRIMARY KEY, ids BLOB NOT NULL, counts BLOB NOT NULL);
 """
+_MEASURED = [field.name for field in fields(BoxCost)]
 _NAMES = frozenset(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", _TABLES))
 
 
@@ -61,6 +75,16 @@ class QueryRow:
     declared: str | None
     since: int
     until: int | None = None
+
+
+@dataclass(frozen=True)
+class EntityRow:
+    """A part of the network as the catalog lists it: its declaration and schema in JSON."""
+
+    kind: str
+    name: str
+    declaration: str | None
+    schema: str | None
 
 
 class Manifest:
@@ -202,6 +226,15 @@ class Manifest:
         rows = self._all("SELECT entity, name, value FROM counter")
         return {(entity, name): value for entity, name, value in rows}
 
+    def costs(self) -> dict[str, BoxCost]:
+        rows = self._all(f"SELECT box, {', '.join(_MEASURED)} FROM box_cost")
+        return {box: BoxCost(*measured) for box, *measured in rows}
+
+    def entities(self) -> list[EntityRow]:
+        """What the network has, as it was declared."""
+        rows = self._all("SELECT kind, name, declaration, schema FROM entity ORDER BY rowid")
+        return [EntityRow(*row) for row in rows]
+
     def queries(self) -> list[QueryRow]:
         """Everything that is registered, or was and may still be needed, as it came."""
         rows = self._all(
@@ -332,6 +365,27 @@ class Manifest:
             " ON CONFLICT (entity, name) DO UPDATE SET value = value + excluded.value",
             (entity, name, more),
         )
+
+    def set_costs(self, costs: Mapping[str, BoxCost]) -> None:
+        """Write what is known of boxes now; also what other programs want to know of it."""
+        places = ", ".join("?" * (len(_MEASURED) + 4))
+        self._db.executemany(
+            f"INSERT OR REPLACE INTO box_cost VALUES ({places})",
+            [
+                (box, *vars(cost).values(), cost.call_s, cost.cost_s, cost.selectivity)
+                for box, cost in costs.items()
+            ],
+        )
+
+    def set_entities(self, rows: Sequence[EntityRow]) -> None:
+        """Write what the network has now, in place of what it had."""
+        self._db.execute("DELETE FROM entity")
+        self._db.executemany(
+            "INSERT INTO entity VALUES (?, ?, ?, ?)", [tuple(vars(row).values()) for row in rows]
+        )
+
+    def remove_costs(self, boxes: Sequence[str]) -> None:
+        self._db.executemany("DELETE FROM box_cost WHERE box = ?", [(box,) for box in boxes])
 
     # ── inside ──
 

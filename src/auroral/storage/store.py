@@ -136,6 +136,7 @@ class Store:
                 verify(self.path_of(segment), segment, deep=True)
         self._cursors = Cursors(self.manifest.cursors())
         self.counters = self.manifest.counters()
+        self.costs = self.manifest.costs()
         self.next_moment = int(self.manifest.meta("next_moment") or 0)
         self.buckets = int(self.manifest.meta("buckets") or 1)
         """Into how many parts state is split by its keys."""
@@ -357,6 +358,9 @@ class Store:
         self.manifest.remove_cursors(forgotten.cursors)
         self.manifest.remove_progress(forgotten.progress)
         self.manifest.remove_counters(forgotten.counters)
+        for box in forgotten.costs:
+            self.costs.pop(box, None)
+        self.manifest.remove_costs(forgotten.costs)
         self.manifest.forget_queries([row.first for row in forgotten.queries])
         self.manifest.forget_gone([(r.first, r.first + r.count) for r in forgotten.queries])
         return gone
@@ -371,6 +375,7 @@ class Store:
             self._cursors.set(place, head, head)
         for key, more in change.counts.items():
             self.counters[key] = self.counters.get(key, 0) + more
+        self.costs.update(change.costs)
         if change.next_moment is not None:
             self.next_moment = change.next_moment
         self._drop(gone)
@@ -398,9 +403,11 @@ class Store:
         cursors: Sequence[tuple[str, str]],
         progress: Sequence[str] = (),
         counters: Sequence[tuple[str, str]] = (),
+        costs: Sequence[str] = (),
     ) -> None:
         """Drop whole logs, consumers that are no more and what was remembered for them."""
-        self.commit(Change(forgotten=Forgotten(logs, cursors, progress, counters)))
+        gone = Forgotten(logs, cursors, progress, counters, costs=costs)
+        self.commit(Change(forgotten=gone))
 
     def forget_sinks(self, target: str) -> None:
         """Drop the positions that sinks of queries which went have had in a file."""

@@ -100,7 +100,7 @@ def query_schema(
 
 def _entered(plan: BoxPlan, source: FromSource) -> Flow:
     """A source of FROM as an arc; streams united are one."""
-    names = [arc_name(piece) for piece in source.arcs]
+    names = [plan.scope.arc(arc_name(piece)) for piece in source.arcs]
     for name, piece in zip(names, source.arcs, strict=True):
         if name not in plan.arcs and (len(names) > 1 or name not in plan.scope.tables):
             raise piece.error(

@@ -39,6 +39,7 @@ def expanded(
     >>> list(plain.boxes), plain.outputs["far"].from_, plain.check().order
     (['far#1', 'far#2'], 'far#2', ('far#1', 'far#2'))
     """
+    network = network.flattened()
     if not network.queries:
         return network
     check(network, resolver)
@@ -102,6 +103,7 @@ def _compiled(
 
 def _with_boxes(network: Network) -> Network:
     """A network with the boxes of those of its queries that boxes can answer and that may wait."""
+    network = network.flattened()
     arcs, order = type_arcs(network, network.boxes)
     # Without Spark to ask: a function that only a network declares is none of its own.
     scope = replace(what_boxes_see(network, None), resolver=None)

@@ -13,7 +13,7 @@ from auroral.boxes import BSort, Join, Union
 from auroral.boxes.join import joined
 from auroral.boxes.order import Order
 from auroral.continuous.boxing.progress import progressing
-from auroral.network.box import Box
+from auroral.network.box import Box, rewired
 from auroral.network.check import type_arcs
 from auroral.network.network import Network
 
@@ -45,7 +45,7 @@ def in_order(network: Network) -> Network:
                 sort(name, declared.on)
     for name in order:
         box = network.boxes[name]
-        boxes[name] = _rewired(box, instead)
+        boxes[name] = rewired(box, [instead.get(arc, arc) for arc in box.sources()])
         if isinstance(box, Union) and progress[name]:
             sort(name, progress[name][0])
         elif isinstance(box, Join) and progress[name] and box.left is not None:
@@ -59,9 +59,3 @@ def in_order(network: Network) -> Network:
         for name, output in network.outputs.items()
     }
     return changed
-
-
-def _rewired(box: Box, instead: dict[str, str]) -> Box:
-    sources = tuple(instead.get(arc, arc) for arc in box.sources())
-    key = {"input": sources[0]} if "input" in type(box).model_fields else {"inputs": sources}
-    return box.model_copy(update=key)

@@ -192,7 +192,7 @@ class QueryReader:
     def _require_final(self, query: Query) -> None:
         """Refuse arcs that carry corrections, where a query remembers what it has read."""
         for source in read_query(query.sql).sources:
-            for arc in map(arc_name, source.arcs):
+            for arc in (self._scope.arc(arc_name(piece)) for piece in source.arcs):
                 if arc in self._revised:
                     raise not_revisable("the query", arc, self._revised[arc])
 

@@ -14,7 +14,7 @@ from auroral.eddy.stems.group import JoinGroup
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import expanded_network, kernel_runner
-from auroral.ids import EddyId, QueryBoxId
+from auroral.ids import EddyId, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox, superboxes
@@ -32,6 +32,7 @@ _MOST_SHOWN = 20
 
 def explained(network: Network, master: str = "local[*]") -> str:
     """Superboxes, materialised arcs and the Spark plan of each superbox."""
+    network = network.flattened()
     session = step_session(start_session(master))
     resolver = spark_resolver(session)
     with TemporaryDirectory() as directory:
@@ -166,7 +167,7 @@ def _queries(count: int) -> str:
 def _plan(
     session: SparkSession, checked: CheckedNetwork, superbox: Superbox, directory: Path
 ) -> str:
-    place = directory / superbox.name
+    place = directory / file_name(superbox.name)
     if superbox.stateful:
         watermarks = WatermarkTracker(checked)
         executor = SparkExecutor(session)

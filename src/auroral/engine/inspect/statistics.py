@@ -14,10 +14,12 @@ from auroral.engine.runtime.kernel_run import LATE
 from auroral.engine.runtime.watermarks import origins_log
 from auroral.engine.topology.execution import Execution
 from auroral.errors import UsageError, closest, list_existing, require_name
-from auroral.ids import EddyId
+from auroral.ids import ArcId, EddyId
 from auroral.network.check import CheckedNetwork
-from auroral.network.declarations import Stream
+from auroral.network.declarations import notes
 from auroral.network.network import Network
+from auroral.network.superboxes import boxes_of
+from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.superboxes import Superbox
 from auroral.storage import Store
 
@@ -29,7 +31,7 @@ def statistics(
     checked, watermarks, outputs = execution.checked, execution.watermarks, execution.outputs
     superboxes, stateful = execution.superboxes, execution.stateful
     with store.lock:
-        counts = dict(store.counters)
+        counts, costs = dict(store.counters), dict(store.costs)
     progress = watermarks.shown()
     streams = {
         name: {
@@ -48,7 +50,7 @@ def statistics(
         if arc.producer in checked.network.boxes
     }
     boxes: dict[str, dict[str, Any]] = {
-        name: {"dead": counts.get((name, "dead"), 0)}
+        name: {"dead": counts.get((name, "dead"), 0), **_measured(costs.get(name, BoxCost()))}
         for name in checked.network.boxes
         if name not in streams
     }
@@ -112,6 +114,19 @@ def statistics(
     }
 
 
+def _measured(cost: BoxCost) -> dict[str, Any]:
+    """What a box costs, and how many tuples come out of it."""
+    return {
+        "cost_s": cost.cost_s,
+        "call_s": cost.call_s,
+        "selectivity": cost.selectivity,
+        "calls": cost.calls,
+        "in": cost.tuples_in,
+        "out": cost.tuples_out,
+        "seconds": cost.seconds,
+    }
+
+
 def _reasons(counts: Mapping[tuple[str, str], int], box: str) -> dict[str, int]:
     """How many tuples of a box were late, by reason."""
     prefix = "late: "
@@ -123,11 +138,16 @@ def _reasons(counts: Mapping[tuple[str, str], int], box: str) -> dict[str, int]:
 
 
 def entities(network: Network, queries: Sequence[str] | None = None) -> dict[str, list[str]]:
-    """Names by kind; queries are those that are registered now, if they are known."""
+    """Names by kind; queries are those that are registered now, if they are known.
+
+    Boxes are those of superboxes, too, and the instances of superboxes.
+    """
+    declared = network.compact or network
     return {
         "streams": list(network.streams),
         "tables": list(network.tables),
-        "boxes": list(network.boxes),
+        "superboxes": list(declared.superboxes),
+        "boxes": [*network.boxes, *declared.instances],
         "queries": list(network.queries if queries is None else queries),
         "functions": list(network.functions),
         "connection_points": list(network.connection_points),
@@ -137,33 +157,59 @@ def entities(network: Network, queries: Sequence[str] | None = None) -> dict[str
 
 
 def describe_entity(
-    name: str, streams: Mapping[str, Stream], checked: CheckedNetwork, stats: Mapping[str, Any]
+    name: str, running: Network, checked: CheckedNetwork, stats: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Everything known of a stream as it was declared, or of a box, arc or output that runs."""
+    """Everything known of a part of the network as it was declared, or of a box or arc that runs.
+
+    `running` is the network that the engine was given, `checked` that of all boxes.
+    """
     require_name(name, "a stream, box, arc or output")
-    network = checked.network
+    network, declared = checked.network, running.compact or running
     found: dict[str, Any] = {"name": name}
-    if name in streams:
-        found |= {"kind": "stream", **streams[name].document(), **stats["streams"][name]}
+    if name in running.streams:
+        stream = running.streams[name]
+        found |= {"kind": "stream", **stream.document(), **stats["streams"][name]}
     elif name in network.boxes:
         box = network.boxes[name]
         ports = {arc.name: str(arc.schema) for arc in checked.outputs_of(name)}
         counts = {arc: stats["arcs"][arc] for arc in ports}
         found |= {"kind": "box", **box.document(), "box": box.box, "arcs": ports, "stats": counts}
+        found["statistics"] = stats["boxes"].get(name, {})
+    elif name in declared.instances:
+        inner = boxes_of(running, [name])
+        found |= {"kind": "instance", **declared.instances[name].document(), "boxes": inner}
+        found["arcs"] = {
+            arc: {"arc": of, "schema": str(checked.arcs[of].schema)}
+            for arc, of in running.aliases.items()
+            if ArcId.parse(arc).producer == name
+        }
+        found["stats"] = {box: stats["boxes"][box] for box in inner if box in stats["boxes"]}
+    elif name in declared.superboxes:
+        used = [own for own, one in declared.instances.items() if one.box == name]
+        found |= {"kind": "superbox", **declared.superboxes[name].document(), "instances": used}
+    elif name in declared.connection_points:
+        point = declared.connection_points[name].document()
+        found |= {"kind": "connection point", **point}
     elif name in network.tables:
         found |= {"kind": "table", **network.tables[name].document()}
     elif name in checked.arcs:
         arc = checked.arcs[name]
         found |= {"kind": "arc", "schema": str(arc.schema), **stats["arcs"].get(name, {})}
     if name in stats["outputs"]:
-        declared = network.outputs[name].document() if name in network.outputs else {}
-        found["output"] = {**declared, **stats["outputs"][name]}
+        output = declared.outputs[name].document() if name in declared.outputs else {}
+        found["output"] = {**output, **stats["outputs"][name]}
         found.setdefault("kind", "output")
     if name in stats["queries"]:
-        found |= {"kind": "query", **stats["queries"][name]}
+        query = declared.queries.get(name)
+        found |= {"kind": "query", **notes(query and query.document()), **stats["queries"][name]}
+    if name in declared.groups:
+        group = declared.groups[name]
+        found["group"] = {"members": list(group.members), **notes(group.document())}
+        found.setdefault("kind", "group")
     if "kind" not in found:
         arcs = [arc for arc in checked.arcs if "@" not in arc]
         names = [*arcs, *network.tables, *network.outputs, *stats["queries"]]
+        names += [*declared.instances, *declared.superboxes, *declared.groups]
         raise UsageError(
             "UNKNOWN_ENTITY",
             f"there is no {name}; {list_existing(names)}",

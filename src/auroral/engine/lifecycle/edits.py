@@ -23,7 +23,7 @@ _KINDS: Mapping[type, str] = {
 }
 _TELLING = {"box": "boxes", "from": "outputs", "on": "connection_points", "udf": "functions"}
 """Keys that only one kind of declaration has."""
-_LOOKED_UP = [name for name in NAMED if name != "queries"]
+_LOOKED_UP = [*(name for name in NAMED if name != "queries"), "instances"]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,8 @@ def _section_of(network: Network, name: str) -> tuple[str, str] | None:
                 hint=closest(own, parts),
             )
         return section, own
-    for section in ("streams", "tables", "boxes", "connection_points", "outputs", *_LOOKED_UP):
+    first = ("streams", "tables", "boxes", "instances", "connection_points", "outputs")
+    for section in (*first, *_LOOKED_UP):
         if name in getattr(network, section):
             return section, name
     return None
@@ -131,13 +132,14 @@ def _edited(
 ) -> Network:
     """The network without some parts, and with others."""
     made = copy.copy(network)
-    for section in NAMED:
+    for section in (*NAMED, "instances"):
         setattr(made, section, dict(getattr(network, section)))
     for section, name in gone:
         getattr(made, section).pop(name, None)
     for section, name, declared in parts:
         made.declare(section, name, declared)
-    removed = {name for section, name in gone if section == "boxes"} - made.boxes.keys()
+    boxes = {name for section, name in gone if section in ("boxes", "instances")}
+    removed = boxes - made.boxes.keys() - made.instances.keys()
     if removed:
         made.forget_members(removed)
     return made

@@ -84,6 +84,7 @@ class NetworkChange:
         cursors: Iterable[tuple[str, str]],
         progress: Iterable[str],
         counters: Iterable[tuple[str, str]],
+        costs: Iterable[str],
     ) -> Forgotten:
         """What nobody needs any more, of all that a store has."""
         removed = {*_having(self.boxes, Fate.REMOVED), *_having(self.streams, Fate.REMOVED)}
@@ -104,6 +105,7 @@ class NetworkChange:
                 if owner_of(entity).name in removed
                 or (entity in self.outputs and self.outputs[entity] == Fate.REMOVED)
             ],
+            costs=[box for box in costs if box in removed],
         )
 
     def is_progress_gone(self, name: str) -> bool:

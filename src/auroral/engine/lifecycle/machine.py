@@ -30,6 +30,9 @@ class StoredNames(StoredPositions, Protocol):
     @property
     def counters(self) -> Mapping[tuple[str, str], int]: ...
 
+    @property
+    def costs(self) -> Iterable[str]: ...
+
     def progress_names(self) -> Iterable[str]: ...
 
 
@@ -112,7 +115,7 @@ class Lifecycle:
             logs, cursors = stored.names()
             left = [place for place in cursors if not self.earlier.keeps(*place)]
             change.forgotten |= changed.forgotten(
-                logs, left, stored.progress_names(), stored.counters
+                logs, left, stored.progress_names(), stored.counters, stored.costs
             )
         change.progress = {
             name: state
@@ -137,6 +140,7 @@ class Lifecycle:
             [(log, r) for log, r in cursors if is_removed(log) and not PendingReader.parse(r)],
             [n for n in self._stored.progress_names() if is_removed(_box_of(n))],
             [key for key in self._stored.counters if is_removed(key[0])],
+            costs=[box for box in self._stored.costs if is_removed(box)],
         )
         return Change(moved=moved, forgotten=forgotten)
 

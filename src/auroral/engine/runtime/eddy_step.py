@@ -237,7 +237,7 @@ class EddyStep:
                     self.held_by.setdefault(name, {})[note["bucket"]] = held
             self._learn(report)
 
-        return StepOutcome(change, result.letters, before, after)
+        return StepOutcome(change, result.letters, before, after, result.flow)
 
     def _learn(self, report: Report) -> None:
         for arc, more in report.arrived.items():

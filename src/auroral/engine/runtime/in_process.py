@@ -22,6 +22,7 @@ from auroral.reference.network import operator_of
 from auroral.reference.operator import Emission, Tuple
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.boxes import physical_of
+from auroral.spark.plans.counting import inner_arcs
 from auroral.spark.plans.physical import Given, Physical
 from auroral.spark.plans.plan import arc_schema, in_order
 from auroral.spark.plans.stateful import StatefulPlan, layout_of, reads_logs
@@ -86,6 +87,8 @@ class InProcessPlainRunner:
             columns = [pa.array([row.get(f.name) for row in rows], f.type) for f in schema]
             result.tables[arc] = in_order(pa.Table.from_arrays(columns, schema=schema))
             result.counts[arc] = len(rows)
+        for arc in inner_arcs(superbox, self._checked):
+            result.counts[arc] = len(made.get(arc, ()))
         return result
 
     def has_room(self, superbox: Superbox, files: Mapping[str, int]) -> bool:  # noqa: ARG002

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from auroral.engine.runtime.measuring import StepFlow
 from auroral.engine.runtime.train import Train
 from auroral.errors import RunError
 from auroral.ids import StateLogId
@@ -54,6 +55,8 @@ class KernelResult:
     """The first moment of which not everything has been emitted."""
     notes: Sequence[Mapping[str, Any]] = ()
     """What tasks report, one for each bucket that has worked."""
+    flow: StepFlow | None = None
+    """The tuples that it read; None if there was nothing to run."""
 
     def change(self) -> Change:
         return Change(
@@ -133,7 +136,11 @@ class KernelRun:
         given = {source: held for source, held in files.items() if held}
         notes, main = self.runner.run(given, self._job(request))
         self._require_all(notes, rows)
-        return self._result(train, notes, main)
+        result = self._result(train, notes, main)
+        received = sum(sum(note["received"]) for note in notes)
+        passed: Mapping[str, int] = next((note["passed"] for note in notes), {})
+        result.flow = StepFlow(rows, passed, received)
+        return result
 
     def _job(self, request: KernelRequest) -> Job:
         paths = self._store.path_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from auroral.engine.runtime.measuring import StepFlow
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.train import Train
 from auroral.errors import RunError
@@ -73,7 +74,9 @@ class PlainStep:
         made = sum(table.num_rows for table in result.tables.values())
         self._learn(made + sum(segment.rows for segment in written), rows)
         change = Change(fresh=unwritten, written=written, counts=_counts(result, written))
-        return StepOutcome(change, _letters(result))
+        read = {source: sum(file.rows for file in held) for source, held in files.items()}
+        flow = StepFlow(read, result.counts)
+        return StepOutcome(change, _letters(result), flow=flow)
 
     def _result(self, superbox: Superbox, files: Files) -> StepResult:
         through_driver = self._expected_bytes(files) <= self._driver_bytes

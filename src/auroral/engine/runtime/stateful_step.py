@@ -110,7 +110,7 @@ class StatefulStep:
             self.pending = pending
             self._held |= result.held
 
-        return StepOutcome(change, result.letters, before, after)
+        return StepOutcome(change, result.letters, before, after, result.flow)
 
     def _context(self, train: Train) -> Context:
         since, until = train.first - 1, train.last

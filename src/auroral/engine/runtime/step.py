@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from auroral.engine.runtime.measuring import StepFlow
 from auroral.engine.runtime.train import Train
 from auroral.io.chunk import DeadLetter
 from auroral.scheduling.superboxes import Superbox
@@ -26,6 +27,8 @@ class StepOutcome:
     before_commit: Callable[[], None] = _nothing
     """Adds to the change what depends on what other steps have committed meanwhile."""
     after_commit: Callable[[], None] = _nothing
+    flow: StepFlow | None = None
+    """The tuples it read and counted; None if there was nothing to run."""
 
 
 class SuperboxStep(Protocol):

@@ -19,13 +19,14 @@ from auroral.disk import PRIVATE_DIRECTORY
 from auroral.eddy.registered import NEVER
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.runtime.arrival_progress import ArrivalProgress
+from auroral.engine.runtime.measuring import CostMeter
 from auroral.engine.runtime.plain_step import PlainStep
 from auroral.engine.runtime.pool import Finished, StepPool
 from auroral.engine.runtime.step import StepOutcome, SuperboxStep
 from auroral.engine.runtime.train import Train, next_train, train_files
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.errors import RunError
-from auroral.ids import WATERMARKS, QueryBoxId
+from auroral.ids import WATERMARKS, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import StepExecutor
@@ -84,6 +85,7 @@ class Stepper:
         self._dead = dead
         self._watermarks = watermarks
         self._arrivals = ArrivalProgress(checked, store, watermarks)
+        self._meter = CostMeter(checked)
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self._train = train
@@ -217,7 +219,7 @@ class Stepper:
 
     def _place(self, superbox: str) -> Path:
         """Where the files of a train lie that are cut from segments, or put together."""
-        place = self._cuts / superbox.replace("/", "-")
+        place = self._cuts / file_name(superbox)
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(mode=PRIVATE_DIRECTORY, parents=True)
         return place
@@ -240,7 +242,7 @@ class Stepper:
         assert ended.value is not None
         running = self._running[ended.name]
         try:
-            self._commit(running, ended.value)
+            self._commit(running, ended.value, ended.seconds)
         except BaseException as error:
             self._fail(ended.name, error)
             return
@@ -254,7 +256,7 @@ class Stepper:
         if self._failed is None:
             self._failed = running.train, error
 
-    def _commit(self, running: _Running, outcome: StepOutcome) -> None:
+    def _commit(self, running: _Running, outcome: StepOutcome, seconds: float) -> None:
         train, superbox, change = running.train, running.train.superbox, outcome.change
         outcome.before_commit()
         others = [
@@ -266,6 +268,9 @@ class Stepper:
         change.progress = {**change.progress, **self._watermarks.saved(done), WATERMARKS: done}
         change.counts = {**change.counts, ("steps", superbox.name): 1}
         change.finished_step = running.number
+        if outcome.flow is not None:
+            known = self._store.costs
+            change.costs = self._meter.costs(superbox, outcome.flow, change.counts, seconds, known)
         self._dead.commit(self._store, change, outcome.letters)
         outcome.after_commit()
         self._watermarks.forget_before(done)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from auroral.ids import file_name
 from auroral.scheduling.superboxes import Superbox
 from auroral.scheduling.trains import train_end
 from auroral.spark.running.executor import Files
@@ -112,7 +113,7 @@ def _files(
             small.append(cut(store.table(segment), train.first, train.last))
     rows = sum(table.num_rows for table in small)
     if rows:
-        path = directory / f"{source}-{train.first}-{train.last}.parquet"
+        path = directory / f"{file_name(source)}-{train.first}-{train.last}.parquet"
         size, _ = write_file(path, encode(pa.concat_tables(small)), sync=False)
         files.append(TrainFile(path, rows, size))
     return files

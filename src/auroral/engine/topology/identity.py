@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from auroral.ids import ArcId
 from auroral.io.identity import defining
+from auroral.network.declarations import NOTES
 from auroral.network.network import Network
 
 _ENGINE = ("order", "flush")
@@ -19,16 +20,22 @@ def identity(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
     """What must be the same for a state directory to be used again.
 
     It leaves out queries, which come and go, and all that changes no result: quality of service,
-    groups, and how sources, sinks and stores are reached. So no password is stored. Arcs that are
-    delivered only because they were given a sink are a part of what runs.
+    groups, descriptions and tags, and how sources, sinks and stores are reached. So no password is
+    stored. Superboxes count as the boxes that they stand for. Arcs that are delivered only because
+    they were given a sink are a part of what runs.
     """
+    network = network.flattened()
     plain = copy.copy(network)
-    plain.queries, plain.groups = {}, {}
+    plain.queries, plain.groups, plain.superboxes = {}, {}, {}
     arcs = {*network.streams, *network.boxes}
     own = [
         name for name in sinks if name not in network.outputs if ArcId.parse(name).producer in arcs
     ]
     document = plain.document()
+    for section in document.values():
+        for entry in section.values() if isinstance(section, dict) else ():
+            for key in NOTES if isinstance(entry, dict) else ():
+                entry.pop(key, None)
     _without_access(document)
     for output in _entries(document, "outputs"):
         output.pop("qos", None)
@@ -42,20 +49,21 @@ def remembered(network: Network, bound: Iterable[str]) -> dict[str, Any]:
 
     Options of sources, sinks and stores that only say how these are reached are left out.
     """
-    plain = copy.copy(network)
+    plain = copy.copy(network.compact or network)
     plain.queries = {}
     # Outputs of late tuples that were only given a sink are added at each start.
-    plain.outputs = {n: o for n, o in network.outputs.items() if not ArcId.parse(n).port}
+    plain.outputs = {n: o for n, o in plain.outputs.items() if not ArcId.parse(n).port}
     document = plain.document()
     _without_access(document)
     return {"network": document, "bound": sorted(bound)}
 
 
-def restored(document: Mapping[str, Any], given: Network) -> tuple[Network, frozenset[str]]:
+def restored(document: Mapping[str, Any], running: Network) -> tuple[Network, frozenset[str]]:
     """A network that was remembered, and the arcs that were delivered besides its outputs.
 
-    What is declared as in the `given` network is taken from it: it knows how to reach things.
+    What is declared as in the `running` network is taken from it: it knows how to reach things.
     """
+    given = running.compact or running
     stored = document["network"]
     network = Network.parse(stored, directory=given.directory)
     network.imports = given.imports
@@ -72,9 +80,8 @@ def restored(document: Mapping[str, Any], given: Network) -> tuple[Network, froz
     for name, box in given.boxes.items():
         if stored.get("boxes", {}).get(name) == known.get("boxes", {}).get(name):
             network.boxes[name] = box
-    if network == given:
-        network = given
-    return network, frozenset(document["bound"])
+    bound = frozenset(document["bound"])
+    return (running if network == given else network.flattened()), bound
 
 
 def _without_access(document: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ from auroral.engine.lifecycle.standalone import ActiveStandalone
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import expanded_network, kernel_runner
 from auroral.engine.topology.superboxes import all_superboxes, output_arcs
+from auroral.ids import file_name
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
 from auroral.network.queries import Query
@@ -97,7 +98,7 @@ def make_plan(
             checked,
             watermarks,
             superbox,
-            place / superbox.stateful,
+            place / file_name(superbox.stateful),
             buckets=store.buckets,
             progressing=progressing,
         )

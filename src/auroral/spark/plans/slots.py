@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from auroral.disk import disk_errors
+from auroral.ids import file_name
 from auroral.spark.running.train_file import TrainFile
 from auroral.storage.segment import MAX_FILE_BYTES, encode, write_file
 
@@ -36,13 +37,12 @@ class Slots:
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(parents=True)
             for source, count in counts.items():
-                self.files[source] = [
-                    str(directory / f"{source}-{n}.parquet") for n in range(count)
-                ]
+                own = file_name(source)
+                self.files[source] = [str(directory / f"{own}-{n}.parquet") for n in range(count)]
                 for name in self.files[source]:
                     with open(name, "wb") as file:
                         file.truncate(MAX_FILE_BYTES)
-                self._empty[source] = directory / f"{source}-empty.parquet"
+                self._empty[source] = directory / f"{own}-empty.parquet"
                 write_file(self._empty[source], encode(schemas[source].empty_table()), sync=False)
 
     def link(self, train: Mapping[str, Sequence[Path]]) -> None:

@@ -97,6 +97,8 @@ class Job:
     """Whether each task reads files of its own, since tuples may be looked at anywhere."""
     bare: bool = False
     """Whether the kernel asks only for fields, not when and in which order tuples came."""
+    passed: Mapping[str, int] = field(default_factory=dict)
+    """How many tuples arcs between the boxes before the kernel carried, as a task has found."""
 
     def of_task(self, number: int, tasks: int) -> Job:
         """The share of one task."""
@@ -143,12 +145,13 @@ def reading_task(kernel: Kernel, layout: Layout, path: str, tasks: int) -> Task:
         for number in numbers if job is not None else ():
             assert job is not None
             share = job.of_task(number, tasks)
-            inputs = _read_inputs(share, layout)
+            inputs, passed = _read_inputs(share, layout)
+            told = replace(job, passed=passed)
             if layout.whole:
                 buckets = [number] if job.shared_out else range(number, layout.buckets, tasks)
-                yield from _run_whole(kernel, layout, job, inputs, buckets)
+                yield from _run_whole(kernel, layout, told, inputs, buckets)
             else:
-                yield from _run(kernel, layout, job, inputs, range(number, layout.buckets, tasks))
+                yield from _run(kernel, layout, told, inputs, range(number, layout.buckets, tasks))
 
     return run
 
@@ -212,17 +215,20 @@ def _carried(rows: pa.Table | None, layout: Layout, port: int) -> pa.Table:
     )
 
 
-def _read_inputs(job: Job, layout: Layout) -> list[pa.Table]:
-    """The tuples of all inputs, from the train's files."""
+def _read_inputs(job: Job, layout: Layout) -> tuple[list[pa.Table], dict[str, int]]:
+    """The tuples of all inputs, from the train's files; how many arcs before them carried."""
+    ports = range(len(layout.inputs))
     if layout.boxes is None:
-        return [_read_input(job, layout, port) for port in range(len(layout.inputs))]
+        return [_read_input(job, layout, port) for port in ports], {}
     arcs = {
         arc: read_arc(job.files[source], fields)
         for source, (arc, fields) in enumerate(layout.boxes.reads.items())
         if job.files.get(source)
     }
     made = layout.boxes.run(arcs)
-    return [_computed_input(made, layout, port) for port in range(len(layout.inputs))]
+    apart = {*arcs, *map(kernel_input, ports)}
+    passed = {arc: table.num_rows for arc, table in made.items() if arc not in apart}
+    return [_computed_input(made, layout, port) for port in ports], passed
 
 
 def read_arc(files: Sequence[str], fields: pa.Schema) -> pa.Table:
@@ -293,6 +299,7 @@ class _Bucket:
         note = {
             "bucket": self._bucket,
             "received": received,
+            "passed": dict(self._job.passed),
             "late": emitted.late,
             "dead": emitted.dead,
             "held": emitted.held,

@@ -1,0 +1,7 @@
+"""The catalog of a state directory: written with the network, read by anybody at any time."""
+
+from auroral.catalog.parts import merged, part_of
+from auroral.catalog.reading import CatalogSnapshot, read_catalog
+from auroral.catalog.recording import record_catalog
+
+__all__ = ["CatalogSnapshot", "merged", "part_of", "read_catalog", "record_catalog"]

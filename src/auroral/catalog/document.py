@@ -1,0 +1,73 @@
+"""The network document that a catalog keeps: all that was declared, and no secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from auroral.io.identity import defining
+from auroral.network.network import Network
+
+_ADDRESSES = ("servers", "url")
+"""Options of sources and sinks that are kept besides those that define the data."""
+_VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_LOGIN = re.compile(r"//([^/@\s]*)@")
+
+
+def public_document(network: Network) -> dict[str, Any]:
+    """The plain data of the network file, superboxes as they were declared, without logins.
+
+    Of sources and sinks stays what defines their data, where they are, and what is a variable of
+    the environment, of which only the name is known here.
+    """
+    document = (network.compact or network).document()
+    for stream in document.get("streams", {}).values():
+        if "source" in stream:
+            source = stream["source"]
+            several = isinstance(source, list)
+            stream["source"] = [*map(_public, source)] if several else _public(source)
+    for section in ("outputs", "views"):
+        for output in document.get(section, {}).values():
+            if isinstance(output, dict) and "sink" in output:
+                output["sink"] = _public(output["sink"])
+    for section in ("tables", "connection_points"):
+        for entry in document.get(section, {}).values():
+            if isinstance(entry.get("store"), str):
+                entry["store"] = without_login(entry["store"])
+    return document
+
+
+def _public(spec: Mapping[str, Any]) -> dict[str, Any]:
+    kept = defining(spec)
+    return {
+        key: without_login(value) if isinstance(value, str) else value
+        for key, value in spec.items()
+        if key in kept or key in _ADDRESSES or _is_variable(value)
+    }
+
+
+def _is_variable(value: Any) -> bool:
+    return isinstance(value, str) and _VARIABLE.fullmatch(value) is not None
+
+
+def without_login(address: str) -> str:
+    """An address without user, password and options, unless they are variables.
+
+    >>> without_login("postgresql://me:secret@host/db?password=x#t")
+    'postgresql://host/db#t'
+    >>> without_login("jdbc:postgresql://me@host/db"), without_login("pg://${USER}:${PASS}@host")
+    ('jdbc:postgresql://host/db', 'pg://${USER}:${PASS}@host')
+    """
+    if "://" not in address:
+        return address
+    whole = urlsplit(address)
+    if whole.query:
+        address = whole._replace(query="").geturl()
+
+    def login(found: re.Match[str]) -> str:
+        left = _VARIABLE.sub("", found[1]).strip(":")
+        return "//" if left else found[0]
+
+    return _LOGIN.sub(login, address)
