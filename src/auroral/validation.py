@@ -142,7 +142,7 @@ def _expected(findings: Sequence[ErrorDetails], keys: Sequence[str]) -> str:
 def _keys(cls: type[BaseModel]) -> list[str]:
     """The keys of a model, what every part of a network may have last."""
     names = [field.alias or name for name, field in cls.model_fields.items()]
-    return sorted(names, key=lambda name: name in ("description", "tags"))
+    return sorted(names, key=lambda name: name in ("on_change", "description", "tags"))
 
 
 def _model_at(cls: type[BaseModel], location: KeyPath) -> type[BaseModel]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from auroral.cli import bench, catalog, check, explain, find, rescale, run, schema
+from auroral.cli import bench, catalog, check, diff, explain, find, rescale, run, schema
 from auroral.errors import AuroralError
 
 app = typer.Typer(
@@ -45,6 +45,7 @@ app.command("explain")(explain.explain)
 app.command("schema")(schema.schema)
 app.command("rescale")(rescale.rescale)
 app.command("find")(find.find)
+app.command("diff")(diff.diff)
 app.add_typer(catalog.app, name="catalog")
 app.command("bench")(bench.bench)
 

@@ -109,6 +109,9 @@ def run(
     display.say("starting Spark …")
     started = time.monotonic()
     engine.start()
+    for what, names in engine.edited.items():
+        if names:
+            display.say(f"the network was edited: {what} {', '.join(names)}")
     _on_signal(stop)  # Spark has put its own handler in place
     try:
         complete = _work(engine, display, stop, hold, seconds, targets)

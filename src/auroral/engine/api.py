@@ -157,6 +157,8 @@ class Engine:
         self._given_now_us = now_us
         self._fault = fault
         self._started = False
+        self.edited: dict[str, list[str]] = {}
+        """What `start` has changed in a state directory whose network was declared otherwise."""
         self._sources: list[Source] = []
         self._sinks: dict[str, Sink] = {}
 
@@ -207,7 +209,7 @@ class Engine:
             )
         self._loop.start()
         if edited:
-            self._edit(self._given, by_file=True)
+            self.edited = self._edit(self._given, by_file=True)
         self._read_declared_streams()
         return self
 
