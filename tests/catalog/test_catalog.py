@@ -183,6 +183,20 @@ def test_queries_are_those_that_are_registered(tmp_path: Path) -> None:
     }
 
 
+def test_large_families_are_not_copied(tmp_path: Path) -> None:
+    net = au.Network("n")
+    net.stream("s", schema="x int")
+    rows = [{"rule": n, "least": n} for n in range(1_001)]
+    sql = "SELECT * FROM s WHERE x > :least"
+    net.family("many", sql, rows, "rule")
+    net.family("few", sql, rows[:5], "rule")
+    with make_engine(net, state=tmp_path / "state"):
+        catalog = read_catalog(tmp_path / "state")
+    assert list(catalog.document()["queries"]) == ["few"]
+    assert catalog.not_exported() == ["many"]
+    assert catalog.described("many")[0]["members"] == 1_001
+
+
 def test_no_secret_is_stored(tmp_path: Path) -> None:
     text = """\
 network: n

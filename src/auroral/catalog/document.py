@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +10,14 @@ from urllib.parse import urlsplit
 
 from auroral.io.identity import defining
 from auroral.network.network import Network
+from auroral.network.queries import Family, Query
 
 _ADDRESSES = ("servers", "url")
 """Options of sources and sinks that are kept besides those that define the data."""
+MOST_QUERIES = 1_000
+"""Of more queries only those with a description or tags are kept, and no schemas are listed."""
+MOST_ROWS = 1_000
+"""A family with more rows of values is not kept."""
 _VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _LOGIN = re.compile(r"//([^/@\s]*)@")
 
@@ -20,9 +26,16 @@ def public_document(network: Network) -> dict[str, Any]:
     """The plain data of the network file, superboxes as they were declared, without logins.
 
     Of sources and sinks stays what defines their data, where they are, and what is a variable of
-    the environment, of which only the name is known here.
+    the environment, of which only the name is known here. Very many queries are left out, as the
+    manifest has them anyway, and so are families with very many rows.
     """
-    document = (network.compact or network).document()
+    declared = copy.copy(network.compact or network)
+    declared.queries = {
+        name: query
+        for name, query in declared.queries.items()
+        if _is_small(query) and (len(declared.queries) <= MOST_QUERIES or _has_notes(query))
+    }
+    document = declared.document()
     for stream in document.get("streams", {}).values():
         if "source" in stream:
             source = stream["source"]
@@ -37,6 +50,15 @@ def public_document(network: Network) -> dict[str, Any]:
             if isinstance(entry.get("store"), str):
                 entry["store"] = without_login(entry["store"])
     return document
+
+
+def _is_small(query: Query) -> bool:
+    values = query.values if isinstance(query, Family) else ""
+    return isinstance(values, str) or len(values) <= MOST_ROWS
+
+
+def _has_notes(query: Query) -> bool:
+    return query.description is not None or bool(query.tags)
 
 
 def _public(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class CatalogSnapshot:
         return found
 
     def not_exported(self) -> list[str]:
-        """Families that were registered at run time: their values are in no network file."""
+        """Families whose values the catalog does not hold: given at run time, or very many."""
         known = self.document().get("queries", {})
         return [row.name for row in self.queries if row.name not in known]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from auroral.catalog.document import public_document
+from auroral.catalog.document import MOST_QUERIES, public_document
 from auroral.ids import ArcId, InnerBoxId
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
@@ -17,8 +17,6 @@ from auroral.storage.manifest import EntityRow
 
 DOCUMENT = "document"
 """Under which the manifest keeps the network document."""
-MOST_QUERIES = 1_000
-"""Of more queries the schemas are not listed."""
 
 
 def record_catalog(store: Store, network: Network, checked: CheckedNetwork) -> None:

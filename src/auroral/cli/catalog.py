@@ -74,7 +74,7 @@ def export_network(
         catalog = read_catalog(source)
         document = catalog.document()
         for name in catalog.not_exported():
-            problem = "its rows were given at run time and are in no network file"
+            problem = "the catalog does not hold its rows"
             typer.echo(f"note: the family {name} is left out: {problem}", err=True)
     else:
         document = Network.load(source).document()
