@@ -40,10 +40,11 @@ class Emission:
 
 @dataclass(frozen=True)
 class Failed:
-    """A result that there is not, because a Python function raised."""
+    """A result that there is not, because a Python function or a statement of a box failed."""
 
     reason: str
     row: Row
+    place: str = "python function"
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ class TupleByTuple:
             made = self.box.push(port, arrived.row)
         except FunctionFailedError as error:
             return [Failed(str(error), arrived.row)]
+        except TableFailedError as error:
+            return [Failed(str(error), arrived.row, "table")]
         return [Emission(out, replace(arrived, row=row)) for out, row in made]
 
     def settle(self, _now: Now) -> list[Emission | Failed]:
@@ -101,6 +104,10 @@ RAISED = (Exception, SystemExit, GeneratorExit)
 
 class NoResultError(Exception):
     """A window function returned NOTHING: its window yields no tuple."""
+
+
+class TableFailedError(Exception):
+    """A statement failed for the values of a tuple: the tuple is a dead letter, the others go on."""
 
 
 class FunctionFailedError(Exception):

@@ -9,10 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from auroral.boxes import Read, Update
+from auroral.continuous.boxing.tables import with_lookups
 from auroral.errors import NetworkError, RunError, UsageError, closest, list_existing
+from auroral.ids import PartBoxId
 from auroral.io.rows import RowReader
 from auroral.network.environment import store_of
 from auroral.network.network import Network
+from auroral.sql.queries.statements import table_statement
 from auroral.storage import Change, Store
 from auroral.tables.postgres import PostgresTables
 from auroral.tables.sqlite import SqliteTables
@@ -64,7 +68,7 @@ class LiveTables:
             try:
                 database.prepare(one)
             except NetworkError as error:
-                raise network.locate(error, "boxes", one.box) from None
+                raise network.locate(error, "boxes", PartBoxId.owner(one.box)) from None
         return database
 
     def rows(self, network: Network, name: str) -> pa.Table:
@@ -118,6 +122,18 @@ def open_store(network: Network, address: str, own: Path, *, power: bool) -> Tab
         path = (network.directory or Path()) / address.removeprefix(SQLITE)
         return SqliteTables(path, power=power)
     return PostgresTables(address)
+
+
+def require_usable_tables(network: Network) -> None:
+    """Refuse, before anything runs, what boxes cannot do with the tables of a network."""
+    plain = with_lookups(network)
+    for name, box in plain.boxes.items():
+        if isinstance(box, Read | Update):
+            tables = table_statement(box.sql, plain.tables).tables
+            try:
+                require_one_store(plain, tables)
+            except UsageError as error:
+                raise error.at(plain.place("boxes", PartBoxId.owner(name))) from None
 
 
 def require_one_store(network: Network, tables: Sequence[str]) -> None:

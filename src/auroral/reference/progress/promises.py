@@ -15,9 +15,11 @@ from auroral.boxes import (
     Join,
     Map,
     Number,
+    Read,
     Resample,
     StatefulMap,
     Union,
+    Update,
 )
 from auroral.boxes.gate import Gate
 from auroral.boxes.join import joined
@@ -49,6 +51,11 @@ def rule(box: Box, port: str, schemas: Sequence[Schema]) -> Rule:
     if isinstance(box, StatefulMap):
         kept = {n: Chain(n, schemas[0].field(n).type) for n in box.kept(schemas[0])}
         return partial(_computed, kept)
+    if isinstance(box, Read):
+        kept = {n: Chain(n, schemas[0].field(n).type) for n in box.kept(schemas[0])}
+        return partial(_computed, kept)
+    if isinstance(box, Update):
+        return partial(_computed, _made(box.reporting(box.input), schemas[0]))
     if isinstance(box, Union):
         return partial(_united, schemas[0])
     if port and not isinstance(box, Filter):
