@@ -148,9 +148,7 @@ class Arc:
         """Run a SELECT per tuple and emit its rows, fields of the tuple to `keep` before them."""
         return self._add("read", name, sql=sql, keep=tuple(keep), order=order)
 
-    def update(
-        self, sql: str, *, order: Any = None, name: str | None = None, **report: str
-    ) -> Arc:
+    def update(self, sql: str, *, order: Any = None, name: str | None = None, **report: str) -> Arc:
         """Run an UPDATE, INSERT or DELETE per tuple and emit a report."""
         return self._add("update", name, sql=sql, order=order, report=report)
 

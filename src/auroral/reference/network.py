@@ -61,6 +61,7 @@ from auroral.reference.resample import ReferenceResample
 from auroral.reference.stateful_map import ReferenceStatefulMap
 from auroral.reference.union import ReferenceUnion
 from auroral.reference.update import ReferenceUpdate
+from auroral.scheduling.table_stages import flow_order
 from auroral.sql.expressions.expression import evaluator
 from auroral.sql.queries.statements import table_statement
 from auroral.tables.sqlite import SqliteTables
@@ -114,7 +115,8 @@ class Reference:
         self._moment = 0
         self._clock_us: int | None = None
         self._ended = False
-        self._operators = {name: self._operator(name) for name in self.checked.order}
+        order = dict.fromkeys((*flow_order(network), *self.checked.order))
+        self._operators = {name: self._operator(name) for name in order}
         self._rules = {
             arc.name: (box.sources(), rule(box, arc.port, self._schemas(name)))
             for name, box in ((name, network.boxes[name]) for name in self.checked.order)

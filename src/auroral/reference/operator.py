@@ -107,7 +107,7 @@ class NoResultError(Exception):
 
 
 class TableFailedError(Exception):
-    """A statement failed for the values of a tuple: the tuple is a dead letter, the others go on."""
+    """A statement failed for the values of a tuple: a dead letter, the others go on."""
 
 
 class FunctionFailedError(Exception):

@@ -28,8 +28,11 @@ class ReferenceUpdate:
     ):
         statement = box_statement(name, box.sql, scope.tables, inputs[0], None)
         self._run = TupleStatement(statement, inputs[0], database)
-        reports = isinstance(box, Update)
-        self._report = ReferenceMap(box.reporting(box.input), inputs, scope) if reports else None
+        self._report = (
+            ReferenceMap(box.reporting(box.input), inputs, scope)
+            if isinstance(box, Update)
+            else None
+        )
 
     def push(self, port: int, row: Row) -> list[tuple[str, Row]]:
         self._run(row)

@@ -1,9 +1,10 @@
 """Which boxes that use tables run together, and in which order they must (pure).
 
 All boxes that use one table, or tables that some statement names together, work in order of
-moments, and within a moment in flow order. If none of them waits for another, they run as one
-superbox, which keeps that order itself. If one does, as in read → map → update of one table, they
-run in several stages, and a stage does not go beyond what the others allow.
+moments, and within a moment in flow order: a box after those that lead to it, others by name. If
+none of them waits for another, they run as one superbox, which keeps that order itself. If one
+does, as in read → map → update of one table, they run in several stages, and a stage does not go
+beyond what the others allow.
 """
 
 from __future__ import annotations
@@ -13,8 +14,39 @@ from dataclasses import dataclass
 
 from auroral.boxes import Read, Update
 from auroral.boxes.table_write import TableWrite
+from auroral.ids import ArcId, PartBoxId
 from auroral.network.check import CheckedNetwork
+from auroral.network.network import Network
 from auroral.sql.queries.statements import TableStatement, table_statement
+
+
+def flow_order(network: Network) -> tuple[str, ...]:
+    """The boxes that use tables and all that lead to them, each after what leads to it.
+
+    It depends on names and wiring alone, not on the order in which boxes were declared, nor on
+    queries that come and go.
+
+    >>> net = Network("tolls")
+    >>> _ = net.table("accounts", "vid int, balance double", key=["vid"])
+    >>> tolls = net.stream("tolls", "vid int")
+    >>> few = tolls.filter("vid < 9", name="few")
+    >>> _ = few.update("DELETE FROM accounts WHERE vid = :vid", name="closed", vid="vid")
+    >>> _ = tolls.read("SELECT balance FROM accounts WHERE vid = :vid", name="balance")
+    >>> flow_order(net)
+    ('balance', 'few', 'closed')
+    """
+    using = [name for name, box in network.boxes.items() if box.uses_tables]
+    found: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        if name in network.boxes and name not in found:
+            for arc in network.boxes[name].sources():
+                visit(ArcId.parse(arc).producer)
+            found[name] = None
+
+    for name in sorted(using, key=PartBoxId.owner):
+        visit(name)
+    return tuple(found)
 
 
 def statement_of(checked: CheckedNetwork, name: str) -> TableStatement:
@@ -39,7 +71,8 @@ def connected_boxes(checked: CheckedNetwork, using: Sequence[str]) -> list[list[
         names = [box for _, boxes in touched for box in boxes]
         merged = tables.union(*(held for held, _ in touched))
         groups = [*rest, (merged, [*names, name])]
-    return [[box for box in checked.order if box in boxes] for _, boxes in groups]
+    order = flow_order(checked.network)
+    return [[box for box in order if box in boxes] for _, boxes in groups]
 
 
 def table_stages(checked: CheckedNetwork, using: Sequence[str]) -> list[tuple[str, ...]]:
@@ -83,7 +116,7 @@ def stage_peers(
     """By the name of a stage, those that use its tables too; two that only read are no peers."""
     using = [box for _, boxes in stages for box in boxes]
     together = [set(boxes) for boxes in connected_boxes(checked, using)]
-    place = {name: at for at, name in enumerate(checked.order)}
+    place = {name: at for at, name in enumerate(flow_order(checked.network))}
     writes = {
         name: any(statement_of(checked, box).writes for box in boxes) for name, boxes in stages
     }

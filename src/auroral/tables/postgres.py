@@ -343,8 +343,8 @@ class PostgresTransaction:
         if batch.statement.writes:
             self._connection.cursor().executemany(single, parameters)
             return []
-        arrays = [list(values) for values in zip(*parameters, strict=True)]
-        rows = self._connection.execute(several, arrays or [len(tuples)]).fetchall()
+        given: list[Any] = [list(values) for values in zip(*parameters, strict=True)]
+        rows = self._connection.execute(several, given or [len(tuples)]).fetchall()
         return [(tuples[n - 1][0], tuples[n - 1][1], [tuple(row)]) for n, *row in rows]
 
     def _piped(

@@ -50,8 +50,9 @@ def box_statement(
 def upsert(table: str, fields: Sequence[str], key: Sequence[str]) -> str:
     """A statement that puts a tuple into a table, in the place of the row with its key.
 
-    >>> print(upsert("latest", ["sid", "pos"], ["sid"]))
-    INSERT INTO "latest" ("sid", "pos") VALUES (:sid, :pos) ON CONFLICT ("sid") DO UPDATE SET "pos" = excluded."pos"
+    >>> print(upsert("latest", ["sid", "p"], ["sid"]).replace(" ON", "\\nON"))
+    INSERT INTO "latest" ("sid", "p") VALUES (:sid, :p)
+    ON CONFLICT ("sid") DO UPDATE SET "p" = excluded."p"
     """
     names = ", ".join(map(_quoted, fields))
     values = ", ".join(f":{name}" for name in fields)
@@ -174,7 +175,7 @@ def _starred(tree: exp.Select, statement: BoxStatement) -> list[exp.Expression]:
 def _named(item: exp.Expression, at: int) -> exp.Expression:
     if isinstance(item, exp.Alias | exp.Column):
         return item
-    return exp.alias_(item, column_name(item, at), quoted=True)
+    return exp.Alias(this=item, alias=exp.to_identifier(column_name(item, at), quoted=True))
 
 
 def _quote(tree: exp.Expression, statement: BoxStatement) -> None:

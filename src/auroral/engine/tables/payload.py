@@ -46,9 +46,7 @@ class StepPayload:
         rows = self.rows
         if rows is not None:
             moments = rows["_seq"]
-            rows = rows.filter(
-                pc.and_(pc.greater_equal(moments, first), pc.less(moments, last))
-            )
+            rows = rows.filter(pc.and_(pc.greater_equal(moments, first), pc.less(moments, last)))
         failures = {place: why for place, why in self.failures.items() if first <= place[0] < last}
         return StepPayload(rows, failures)
 

@@ -293,9 +293,7 @@ def _rows(box: TableBox, tuples: pa.Table, columns: pa.Table, owners: pa.Array) 
     first = np.searchsorted(numbers, numbers)
     ranks = (np.arange(len(numbers)) - first).astype(">u4").tobytes()
     given = tuples.take(owners)
-    subs: list[bytes] = [
-        ranks[at : at + _RANK_BYTES] for at in range(0, len(ranks), _RANK_BYTES)
-    ]
+    subs: list[bytes] = [ranks[at : at + _RANK_BYTES] for at in range(0, len(ranks), _RANK_BYTES)]
     if "_sub" in tuples.column_names:
         held = given["_sub"].to_pylist()
         subs = [(sub or b"") + rank for sub, rank in zip(held, subs, strict=True)]

@@ -34,9 +34,7 @@ def expanded_network(
     own.queries = dict(network.queries if standalone is None else standalone)
     shared = set(network.queries) - set(own.queries)
     own.outputs = {
-        n: out
-        for n, out in own.outputs.items()
-        if ArcId.parse(out.from_).producer not in shared
+        n: out for n, out in own.outputs.items() if ArcId.parse(out.from_).producer not in shared
     }
     plain = expanded(own, resolver)
     plain = in_order(plain) if plain.engine.order == "enforce" else plain
