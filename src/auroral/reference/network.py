@@ -65,6 +65,7 @@ from auroral.scheduling.table_stages import flow_order
 from auroral.sql.expressions.expression import evaluator
 from auroral.sql.queries.statements import table_statement
 from auroral.tables.sqlite import SqliteTables
+from auroral.tables.values import in_key_order
 
 
 @dataclass(frozen=True)
@@ -233,9 +234,12 @@ class Reference:
         """The rows of a table as they are now, in the order of its key."""
         if name not in self.network.tables:
             raise _unknown_table(self.network, name)
-        if name not in self._live():
-            return self._tables[name]
-        found: list[Row] = self._database.rows(name, self.network.tables[name]).to_pylist()
+        declared = self.network.tables[name]
+        if name in self._live():
+            rows = self._database.rows(name, declared)
+        else:
+            rows = pa.Table.from_pylist(self._tables[name], declared.schema_.arrow())
+        found: list[Row] = in_key_order(rows, declared.key).to_pylist()
         return found
 
     # ── inside ──

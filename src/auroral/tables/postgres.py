@@ -23,7 +23,7 @@ from auroral.tables.statements import (
 )
 from auroral.tables.store import (
     STEPS,
-    Applied,
+    BoxProgress,
     Batch,
     StatementRun,
     StoreUnavailableError,
@@ -276,12 +276,12 @@ class PostgresTransaction:
         self._texts = texts
         self._error = error
 
-    def applied(self, state: str, box: str) -> Applied | None:
+    def applied(self, state: str, box: str) -> BoxProgress | None:
         text = f"SELECT first, done_before, payload FROM {STEPS} WHERE state = $1 AND box = $2"
         row = self._connection.execute(text, (state, box)).fetchone()
-        return Applied(*row) if row is not None else None
+        return BoxProgress(*row) if row is not None else None
 
-    def record(self, state: str, boxes: Mapping[str, Applied]) -> None:
+    def record(self, state: str, boxes: Mapping[str, BoxProgress]) -> None:
         self._connection.cursor().executemany(
             f"INSERT INTO {STEPS} VALUES ($1, $2, $3, $4, $5) ON CONFLICT (state, box) DO UPDATE"
             " SET first = excluded.first, done_before = excluded.done_before,"

@@ -21,7 +21,7 @@ from auroral.tables.sqlite_values import column_check, column_type, fits, to_sql
 from auroral.tables.statements import BoxStatement, sqlite_text
 from auroral.tables.store import (
     STEPS,
-    Applied,
+    BoxProgress,
     Batch,
     StatementRun,
     StoreUnavailableError,
@@ -234,12 +234,12 @@ class SqliteTransaction:
         self._database = database
         self._texts = texts
 
-    def applied(self, state: str, box: str) -> Applied | None:
+    def applied(self, state: str, box: str) -> BoxProgress | None:
         text = f"SELECT first, done_before, payload FROM {STEPS} WHERE state = ? AND box = ?"
         row = self._database.execute(text, (state, box)).fetchone()
-        return Applied(*row) if row is not None else None
+        return BoxProgress(*row) if row is not None else None
 
-    def record(self, state: str, boxes: Mapping[str, Applied]) -> None:
+    def record(self, state: str, boxes: Mapping[str, BoxProgress]) -> None:
         self._database.executemany(
             f"INSERT OR REPLACE INTO {STEPS} VALUES (?, ?, ?, ?, ?)",
             [(state, box, one.first, one.done_before, one.payload) for box, one in boxes.items()],
@@ -277,7 +277,7 @@ class SqliteTransaction:
         waiting = [at for at in range(run.first, run.last) if at not in batch.failures]
         parameters, done = batch.parameters, 0
         while done < len(waiting):
-            taken = _Counted(parameters[at] for at in islice(waiting, done, None))
+            taken = _CountedParameters(parameters[at] for at in islice(waiting, done, None))
             try:
                 self._database.executemany(text, taken)
             except sqlite3.Error as error:
@@ -302,14 +302,14 @@ class SqliteTransaction:
         return str(error)
 
 
-class _Counted:
+class _CountedParameters:
     """Counts what is taken of an iterator."""
 
     def __init__(self, values: Iterator[tuple[Any, ...]]):
         self._values = values
         self.count = 0
 
-    def __iter__(self) -> _Counted:
+    def __iter__(self) -> _CountedParameters:
         return self
 
     def __next__(self) -> tuple[Any, ...]:

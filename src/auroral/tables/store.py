@@ -33,7 +33,7 @@ def changed_under_us(where: str, reason: str) -> AuroralError:
 
 
 @dataclass(frozen=True)
-class Applied:
+class BoxProgress:
     """How far a box has changed a database: all its tuples before a moment.
 
     `payload` is what came of those from the moment `first` on, for a step that runs again.
@@ -92,11 +92,11 @@ class StatementRun:
 class TableTransaction(Protocol):
     """All or nothing of a step."""
 
-    def applied(self, state: str, box: str) -> Applied | None:
+    def applied(self, state: str, box: str) -> BoxProgress | None:
         """How far a box of a state directory has changed the database."""
         ...
 
-    def record(self, state: str, boxes: Mapping[str, Applied]) -> None:
+    def record(self, state: str, boxes: Mapping[str, BoxProgress]) -> None:
         """Note how far boxes have changed the database."""
         ...
 

@@ -63,6 +63,11 @@ def column(field: Field, values: Sequence[Any]) -> tuple[pa.Array, dict[int, str
     return pa.array(found, arrow), failed
 
 
+def in_key_order(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Rows in the order of their key; as they are if they have none."""
+    return rows.sort_by([(name, "ascending") for name in key]) if key else rows
+
+
 def _integer(limit: int) -> Callable[[Any], Any]:
     def read(value: Any) -> int:
         if isinstance(value, int | float | Decimal) and value == int(value):

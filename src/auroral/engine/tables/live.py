@@ -22,6 +22,7 @@ from auroral.tables.postgres import PostgresTables
 from auroral.tables.sqlite import SqliteTables
 from auroral.tables.statements import BoxStatement
 from auroral.tables.store import TableStore
+from auroral.tables.values import in_key_order
 
 SQLITE = "sqlite:///"
 _OWN = "tables.db"
@@ -84,7 +85,8 @@ class LiveTables:
             return self._ensured[name].rows(name, declared)
         given = self._first_rows(network, name)
         if store_of(network, name) is None or given is not None:
-            return given if given is not None else declared.schema_.arrow().empty_table()
+            rows = given if given is not None else declared.schema_.arrow().empty_table()
+            return in_key_order(rows, declared.key)
         return self._database(network, name).rows(name, declared)
 
     def where(self, name: str) -> str | None:

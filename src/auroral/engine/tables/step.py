@@ -29,7 +29,7 @@ from auroral.spark.running.executor import Files
 from auroral.storage import Change, Segment, Store, UnwrittenSegment
 from auroral.storage.segment import read_file
 from auroral.tables.statements import BoxStatement
-from auroral.tables.store import Applied, Batch, StatementRun, TableStore, TableTransaction
+from auroral.tables.store import BoxProgress, Batch, StatementRun, TableStore, TableTransaction
 
 _RANK_BYTES = 4
 
@@ -205,10 +205,10 @@ class TableStep:
 
     def _note(
         self, transaction: TableTransaction, train: Train, parts: Sequence[_Part]
-    ) -> dict[str, Applied]:
+    ) -> dict[str, BoxProgress]:
         """Let the database remember how far it was changed, and what came of it."""
         noted = {
-            part.box.name: Applied(train.first, train.last, part.result.encode())
+            part.box.name: BoxProgress(train.first, train.last, part.result.encode())
             for part in parts
             if part.done < part.tuples.num_rows
         }
@@ -216,7 +216,7 @@ class TableStep:
         return noted
 
     def _outcome(
-        self, train: Train, parts: Sequence[_Part], noted: Mapping[str, Applied]
+        self, train: Train, parts: Sequence[_Part], noted: Mapping[str, BoxProgress]
     ) -> StepOutcome:
         fresh: list[UnwrittenSegment] = []
         counts: dict[tuple[str, str], int] = {}
