@@ -35,6 +35,7 @@ class PostgresServer:
         self._directory = directory
         self._data = directory / "data"
         self._user = _other_user()
+        self._schemas = 0
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -52,6 +53,12 @@ class PostgresServer:
         options: dict[str, Any] = {"user": self._user} if self._user is not None else {}
         words = [str(self._programs / program), *given]
         subprocess.run(words, check=True, capture_output=True, cwd=self._directory, **options)
+
+    def fresh(self) -> str:
+        """The address of a part of the database that has no tables."""
+        self._schemas += 1
+        self.execute(f"CREATE SCHEMA fresh_{self._schemas}")
+        return f"{self.url}?options=-csearch_path%3Dfresh_{self._schemas}"
 
     def start(self) -> None:
         how = f"-h 127.0.0.1 -p {self.port} -k {self._directory}"

@@ -74,7 +74,8 @@ class PostgresTables:
                 "tables in PostgreSQL need psycopg",
                 hint="pip install 'auroral[postgresql]'",
             ) from None
-        logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # we say it ourselves
+        logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # we say it ourselves
+        logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
         self._pool: Any = None
         self._texts: dict[str, tuple[str, str]] = {}
 
@@ -335,6 +336,9 @@ class PostgresTransaction:
     ) -> list[tuple[int, int, list[Any]]]:
         """The rows that tuples gave, by batch and number."""
         numbers = {batch for batch, _ in tuples}
+        if len(tuples) == 1:
+            ((number, at),) = tuples
+            return self._single(number, at, batches[number])
         if len(numbers) > 1 or len(tuples) < _LONG_RUN:
             return self._piped(batches, tuples)
         batch = batches[numbers.pop()]
@@ -346,6 +350,11 @@ class PostgresTransaction:
         given: list[Any] = [list(values) for values in zip(*parameters, strict=True)]
         rows = self._connection.execute(several, given or [len(tuples)]).fetchall()
         return [(tuples[n - 1][0], tuples[n - 1][1], [tuple(row)]) for n, *row in rows]
+
+    def _single(self, number: int, at: int, batch: Batch) -> list[tuple[int, int, list[Any]]]:
+        text = self._texts[batch.statement.box][0]
+        cursor = self._connection.execute(text, batch.parameters[at])
+        return [] if batch.statement.writes else [(number, at, cursor.fetchall())]
 
     def _piped(
         self, batches: Sequence[Batch], tuples: Sequence[tuple[int, int]]
