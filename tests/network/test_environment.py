@@ -75,10 +75,10 @@ def test_values_are_not_told_in_errors(network: au.Network, tmp_path: Path) -> N
     with pytest.raises(UsageError) as failure:
         open_source("s", {"path": spec["path"], "format": "csv"}, network.streams["s"].schema_)
     assert "${DIRECTORY}/in" in str(failure.value)
-    with pytest.raises(RunError) as failure:
+    with pytest.raises(RunError) as unreachable:
         snapshot(network, "t", tmp_path, {}, sync=False)
-    assert "pw" not in str(failure.value)
-    assert "hidden" not in repr(failure.value)
+    assert "pw" not in str(unreachable.value)
+    assert "hidden" not in repr(unreachable.value)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,15 +14,20 @@ from .server import PostgresServer, binaries
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+def postgres() -> Iterator[PostgresServer]:
     if importlib.util.find_spec("psycopg") is None:
         pytest.skip("psycopg is not installed")
     programs = binaries()
     if programs is None:
         pytest.skip("there is no PostgreSQL: run scripts/postgres.sh")
-    server = PostgresServer(tmp_path_factory.mktemp("postgres"), programs)
-    server.start()
+    # Not among pytest's directories, which another run may remove while the server runs.
+    directory = Path(tempfile.mkdtemp(prefix="auroral-postgres-"))
     try:
-        yield server
+        server = PostgresServer(directory, programs)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
     finally:
-        server.stop()
+        shutil.rmtree(directory, ignore_errors=True)

@@ -87,8 +87,12 @@ class TableRun:
         for name in scenario.network.tables:
             assert engine.table(name).to_pylist() == reference.table(name), name
         path = engine.dead_letters
-        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-        letters = [(d["source"], d["reason"] if reasons else "", json.loads(d["row"])) for d in lines]
+        lines = (
+            [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        )
+        letters = [
+            (d["source"], d["reason"] if reasons else "", json.loads(d["row"])) for d in lines
+        ]
         ours = [(d.box, d.reason if reasons else "", d.row) for d in wanted(reference)]
         assert sorted(letters, key=str) == sorted(ours, key=str)
 

@@ -94,13 +94,14 @@ def test_a_step_that_was_forgotten_may_be_cut_otherwise(
         if committed[0] == 2:
             raise Crash(point)
 
-    with (
-        pytest.raises(Crash),
-        make_engine(made.network, state=tmp_path, train=trains[0], fault=fault) as engine,
-    ):
-        for at, batch in enumerate(made.batches[:3]):
-            engine.enqueue(batch.stream, list(batch.rows), position=at)
-        engine.drain()
+    def run() -> None:
+        with make_engine(made.network, state=tmp_path, train=trains[0], fault=fault) as engine:
+            for at, batch in enumerate(made.batches[:3]):
+                engine.enqueue(batch.stream, list(batch.rows), position=at)
+            engine.drain()
+
+    with pytest.raises(Crash):
+        run()
     with sqlite3.connect(tmp_path / "manifest.db") as manifest:
         assert manifest.execute("DELETE FROM step").rowcount == 1
     manifest.close()

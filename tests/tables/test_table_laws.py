@@ -9,7 +9,7 @@ import pytest
 
 from tests.conformance.sparkless import make_engine
 
-from .driving import TableRun, Way, way
+from .driving import TableRun, way
 from .networks import scenario
 
 

@@ -23,8 +23,8 @@ from auroral.tables.statements import (
 )
 from auroral.tables.store import (
     STEPS,
-    BoxProgress,
     Batch,
+    BoxProgress,
     StatementRun,
     StoreUnavailableError,
     changed_under_us,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     import psycopg
 
 _CONNECT_S = 5
+_FREE_S = 2
+"""How long to wait for a connection of the pool, which may be trying to connect anew."""
 _CONNECTIONS = 4
 _LONG_RUN = 8
 """Runs of a box of at least so many tuples go as one statement, or one pipeline."""
@@ -200,7 +202,7 @@ class PostgresTables:
     def _connection(self) -> Iterator[psycopg.Connection[Any]]:
         pool = self._opened()
         try:
-            connection = pool.getconn(timeout=2 * _CONNECT_S)
+            connection = pool.getconn(timeout=_FREE_S)
         except (self._pooling.PoolTimeout, self._pooling.PoolClosed) as error:
             self.close()
             raise StoreUnavailableError(f"{self.where}: {error}") from None

@@ -21,8 +21,8 @@ from auroral.tables.sqlite_values import column_check, column_type, fits, to_sql
 from auroral.tables.statements import BoxStatement, sqlite_text
 from auroral.tables.store import (
     STEPS,
-    BoxProgress,
     Batch,
+    BoxProgress,
     StatementRun,
     StoreUnavailableError,
     changed_under_us,

@@ -3,7 +3,7 @@
 SQLite has integers, doubles, text and bytes. Dates and timestamps (in UTC) are text that sorts as
 they do. A NaN is the text `NaN`: SQLite would store a NULL for it, and text is greater than every
 number, as NaN is in Spark. A decimal is a double, or an integer if it has no places, so it may
-have 15 digits, or 18: more would not come back exactly.
+have 15 digits, or 18: more would not come back exactly. A -0.0 comes back as 0.0.
 """
 
 from __future__ import annotations

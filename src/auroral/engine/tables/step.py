@@ -29,7 +29,7 @@ from auroral.spark.running.executor import Files
 from auroral.storage import Change, Segment, Store, UnwrittenSegment
 from auroral.storage.segment import read_file
 from auroral.tables.statements import BoxStatement
-from auroral.tables.store import BoxProgress, Batch, StatementRun, TableStore, TableTransaction
+from auroral.tables.store import Batch, BoxProgress, StatementRun, TableStore, TableTransaction
 
 _RANK_BYTES = 4
 
