@@ -41,9 +41,6 @@ class PostgresServer:
             self.port = free.getsockname()[1]
         self.url = f"postgresql://auroral@127.0.0.1:{self.port}/postgres"
         if self._user is not None:
-            for place in (directory, *directory.parents):  # temporary ones are for us alone
-                if place.stat().st_uid == os.getuid() and not place.stat().st_mode & 0o001:
-                    place.chmod(place.stat().st_mode | 0o011)
             shutil.chown(directory, self._user)
         self._run("initdb", "-D", str(self._data), "-A", "trust", "-U", "auroral", "-E", "UTF8")
         with (self._data / "postgresql.conf").open("a") as settings:

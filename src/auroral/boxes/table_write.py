@@ -14,9 +14,10 @@ from auroral.sql.queries.statements import parameters_of, require_update
 
 
 class TableWrite(OneInput):
-    """Change a table for each tuple and pass the tuple on; a tuple that fails goes nowhere.
+    """Change a table for each tuple and pass the tuple on.
 
-    An update is one, followed by a map that makes its report.
+    An update is one, followed by a map that makes its report: a tuple that fails goes nowhere. The
+    table of a latch is written by one too: what the latch emits passes in any case.
     """
 
     kind: ClassVar[str] = "table_write"
@@ -25,6 +26,8 @@ class TableWrite(OneInput):
 
     box: Literal["table_write"] = "table_write"
     sql: StrictStr
+    passes_failed: bool = False
+    """Whether a tuple for which the statement fails passes all the same."""
 
     def ports(self, inputs: Sequence[Schema], scope: Scope) -> dict[str, Schema]:
         self.reads(inputs, scope)

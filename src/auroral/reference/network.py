@@ -24,13 +24,14 @@ from auroral.boxes import (
     Update,
 )
 from auroral.boxes.gate import Gate
+from auroral.boxes.table_write import TableWrite
 from auroral.continuous.boxing.compiler import CompiledQuery
 from auroral.continuous.boxing.expansion import expanded
 from auroral.continuous.boxing.gates import declared_name, gated, running_names
 from auroral.continuous.boxing.tables import with_lookups
 from auroral.continuous.sharing.sharing import QueryReader
 from auroral.errors import UsageError, closest, list_existing
-from auroral.ids import QueryBoxId
+from auroral.ids import PartBoxId, QueryBoxId
 from auroral.network.box import Box, Scope, not_executable
 from auroral.network.check import what_boxes_see
 from auroral.network.network import Network
@@ -246,7 +247,9 @@ class Reference:
 
     def _live(self) -> set[str]:
         """The tables that boxes read or update."""
-        boxes = [b for b in self.network.boxes.values() if isinstance(b, Read | Update)]
+        boxes = [
+            b for b in self.network.boxes.values() if isinstance(b, Read | Update | TableWrite)
+        ]
         return {n for box in boxes for n in table_statement(box.sql, self.network.tables).tables}
 
     def _opened(self) -> SqliteTables:
@@ -278,7 +281,8 @@ class Reference:
 
     def _take(self, box: str, emitted: Emission | Failed, arrived: dict[str, list[Tuple]]) -> None:
         if isinstance(emitted, Failed):
-            self.dead.append(Dead(box, emitted.reason, emitted.row, emitted.place))
+            dead = Dead(PartBoxId.owner(box), emitted.reason, emitted.row, emitted.place)
+            self.dead.append(dead)
             return
         if emitted.reason is not None:
             counted = (box, emitted.reason)
@@ -305,7 +309,7 @@ class Reference:
             return reference_join(box, schemas, tables=self._tables, scope=scope)
         if isinstance(box, Read):
             return TupleByTuple(ReferenceRead(name, box, schemas, scope, self._database))
-        if isinstance(box, Update):
+        if isinstance(box, Update | TableWrite):
             return TupleByTuple(ReferenceUpdate(name, box, schemas, scope, self._database))
         if isinstance(box, SelectJoin):
             return ReferenceSelectJoin(box, schemas, self.errors, QueryBoxId.query_of(name) or name)

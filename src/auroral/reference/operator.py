@@ -88,7 +88,8 @@ class TupleByTuple:
         except FunctionFailedError as error:
             return [Failed(str(error), arrived.row)]
         except TableFailedError as error:
-            return [Failed(str(error), arrived.row, "table")]
+            failed = Failed(str(error), arrived.row, "table")
+            return [failed, Emission("", arrived)] if error.passes else [failed]
         return [Emission(out, replace(arrived, row=row)) for out, row in made]
 
     def settle(self, _now: Now) -> list[Emission | Failed]:
@@ -108,6 +109,9 @@ class NoResultError(Exception):
 
 class TableFailedError(Exception):
     """A statement failed for the values of a tuple: a dead letter, the others go on."""
+
+    passes = False
+    """Whether the tuple passes all the same."""
 
 
 class FunctionFailedError(Exception):

@@ -9,7 +9,7 @@ from auroral.boxes.update import Update
 from auroral.network.box import Scope
 from auroral.network.types import Schema
 from auroral.reference.map import ReferenceMap
-from auroral.reference.operator import Row
+from auroral.reference.operator import Row, TableFailedError
 from auroral.reference.table_access import TupleStatement
 from auroral.tables.sqlite import SqliteTables
 from auroral.tables.statements import box_statement
@@ -28,6 +28,7 @@ class ReferenceUpdate:
     ):
         statement = box_statement(name, box.sql, scope.tables, inputs[0], None)
         self._run = TupleStatement(statement, inputs[0], database)
+        self._passes = isinstance(box, TableWrite) and box.passes_failed
         self._report = (
             ReferenceMap(box.reporting(box.input), inputs, scope)
             if isinstance(box, Update)
@@ -35,5 +36,9 @@ class ReferenceUpdate:
         )
 
     def push(self, port: int, row: Row) -> list[tuple[str, Row]]:
-        self._run(row)
+        try:
+            self._run(row)
+        except TableFailedError as error:
+            error.passes = self._passes
+            raise
         return [("", row)] if self._report is None else self._report.push(port, row)

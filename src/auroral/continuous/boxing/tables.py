@@ -2,7 +2,8 @@
 
 `read` and `update` with `order` have a sort before them, `b@sorted`. A join with a table that the
 network changes is a `read` of each tuple's partners, `b@lookup`, and a map that puts the fields in
-order. What runs an `update` is a write, `b@write`, followed by a map that makes the report.
+order. What runs an `update` is a write, `b@write`, followed by a map that makes the report. What a
+`latch` emits is put into its table by a write, `b@write`, which boxes behind it read.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from auroral.network.check import type_arcs
 from auroral.network.network import Network
 from auroral.network.types import Schema
 from auroral.sql.queries.statements import table_statement
+from auroral.tables.statements import upsert
 
 
 def with_lookups(network: Network) -> Network:
@@ -37,12 +39,22 @@ def with_lookups(network: Network) -> Network:
     >>> {name: box.sources() for name, box in with_lookups(net).boxes.items()}
     {'balance@sorted': ('tolls',), 'balance': ('balance@sorted',)}
     """
-    if not any(isinstance(box, Read | Update) for box in network.boxes.values()):
+    latches = {name: table for name, box in network.boxes.items() if (table := latched(box))}
+    uses = any(isinstance(box, Read | Update) for box in network.boxes.values())
+    if not uses and not latches:
         return network
     changed = copy.copy(network)
     live = written_tables(network)
     boxes: dict[str, Box] = {}
     renamed: dict[str, str] = {}
+    behind: dict[str, str] = {}
+    """What boxes read instead of an arc, but outputs do not."""
+    for name, table in latches.items():
+        arcs, _ = type_arcs(network, [name])
+        names = arcs[name].schema.names
+        sql = upsert(table, names, network.tables[table].key)
+        behind[name] = str(PartBoxId(name, "write"))
+        boxes[behind[name]] = TableWrite(input=name, sql=sql, passes_failed=True)
     for name, box in network.boxes.items():
         if isinstance(box, Read | Update) and box.order is not None:
             sort = str(PartBoxId(name, "sorted"))
@@ -53,7 +65,11 @@ def with_lookups(network: Network) -> Network:
             boxes |= _lookup(network, name, box)
         else:
             boxes[name] = box
-    changed.boxes = {name: _rewired(box, renamed) for name, box in boxes.items()}
+    writers = {*behind.values()}
+    changed.boxes = {
+        name: box if name in writers else _rewired(box, {**renamed, **behind})
+        for name, box in boxes.items()
+    }
     changed.outputs = {
         name: output.model_copy(update={"from_": renamed.get(output.from_, output.from_)})
         for name, output in network.outputs.items()
@@ -85,7 +101,15 @@ def written_tables(network: Network) -> dict[str, str]:
             written = table_statement(box.sql, network.tables).writes
             assert written is not None
             found.setdefault(written, name)
+        elif table := latched(box):
+            found.setdefault(table, name)
     return found
+
+
+def latched(box: Box) -> str | None:
+    """The table that a box keeps what it emits in, if it is a latch."""
+    table = getattr(box, "table", None) if box.kind == "latch" else None
+    return table if isinstance(table, str) else None
 
 
 def _rewired(box: Box, renamed: Mapping[str, str]) -> Box:

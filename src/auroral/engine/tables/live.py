@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.boxes import Read, Update
+from auroral.boxes.table_write import TableWrite
 from auroral.continuous.boxing.tables import with_lookups
 from auroral.errors import NetworkError, RunError, UsageError, closest, list_existing
 from auroral.ids import PartBoxId
@@ -130,7 +131,7 @@ def require_usable_tables(network: Network) -> None:
     """Refuse, before anything runs, what boxes cannot do with the tables of a network."""
     plain = with_lookups(network)
     for name, box in plain.boxes.items():
-        if isinstance(box, Read | Update):
+        if isinstance(box, Read | Update | TableWrite):
             tables = table_statement(box.sql, plain.tables).tables
             try:
                 require_one_store(plain, tables)

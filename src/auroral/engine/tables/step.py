@@ -45,6 +45,7 @@ class TableBox:
     keep: tuple[str, ...]
     """The fields of a tuple that a read emits before the columns of its rows."""
     statement: BoxStatement
+    passes_failed: bool = False
 
     @property
     def writes(self) -> bool:
@@ -227,7 +228,8 @@ class TableStep:
             letters += [_letter(part, at, result.failures[places[at]]) for at in failed]
             counts[part.box.name, "processed"] = part.tuples.num_rows - len(failed)
             if part.box.name in self.superbox.terminals:
-                table = _without(part.tuples, failed) if part.box.writes else result.rows
+                gone = [] if part.box.passes_failed else failed
+                table = _without(part.tuples, gone) if part.box.writes else result.rows
                 if table is not None and table.num_rows:
                     fresh.append(UnwrittenSegment(part.box.name, table, train.last))
                     counts[part.box.name, "tuples"] = table.num_rows

@@ -68,7 +68,8 @@ def _table_step(context: EngineContext, plan: ExecutionPlan, superbox: Superbox)
         keep = box.kept(arc.schema) if isinstance(box, Read) else ()
         statement = box_statement(name, box.sql, scope.tables, arc.schema, columns)
         output = checked.arcs[name].schema
-        boxes.append(TableBox(name, arc.name, arc.schema, output, keep, statement))
+        passes = isinstance(box, TableWrite) and box.passes_failed
+        boxes.append(TableBox(name, arc.name, arc.schema, output, keep, statement, passes))
     tables = context.tables
     database = tables.open(checked.network, [box.statement for box in boxes])
     return TableStep(context.store, database, superbox, boxes, tables.state)

@@ -24,6 +24,7 @@ from auroral.boxes import (
 from auroral.boxes.gate import Gate
 from auroral.boxes.join import joined
 from auroral.boxes.order import TUPLE_NUMBER, Order
+from auroral.boxes.table_write import TableWrite
 from auroral.boxes.window import in_marks, is_predicate
 from auroral.network.box import Box
 from auroral.network.types import Schema
@@ -70,7 +71,7 @@ def rule(box: Box, port: str, schemas: Sequence[Schema]) -> Rule:
         return partial(_paired, box, schemas)
     if isinstance(box, Resample):
         return partial(_resampled, box, schemas)
-    assert isinstance(box, Filter | Dedup | Gate | Number)
+    assert isinstance(box, Filter | Dedup | Gate | Number | TableWrite)
     return lambda inputs: inputs[0] or {}
 
 
