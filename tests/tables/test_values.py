@@ -34,6 +34,8 @@ TYPES: dict[str, st.SearchStrategy[Any]] = {
     "float": st.floats(width=32),
     "double": st.floats(),
     "decimal(15,4)": st.decimals(-(10**11) + 1, 10**11 - 1, places=4),
+    "decimal(38,10)": st.decimals(-(10**27), 10**27, places=10),
+    "decimal(38,0)": st.decimals(-(10**37), 10**37, places=0),
     "decimal(18,0)": st.decimals(-(10**18) + 1, 10**18 - 1, places=0),
     "string": st.text(st.characters(codec="utf-8", exclude_characters="\0")),
     "binary": st.binary(),
@@ -99,6 +101,8 @@ def test_values_come_back_as_they_were(open_database: Open) -> None:
     def there_and_back(rows: list[dict[str, Any]]) -> None:
         given = [{"k": at, **row} for at, row in enumerate(rows)]
         tuples = pa.Table.from_pylist(given, SCHEMA.arrow())
+        database.prepare(clear)
+        done(database, clear, tuples.slice(0, 1))
         database.prepare(insert)
         assert not done(database, insert, tuples).failures
         database.prepare(read)
@@ -106,8 +110,6 @@ def test_values_come_back_as_they_were(open_database: Open) -> None:
         assert owners.to_pylist() == list(range(len(rows)))
         assert printed(found.to_pylist()) == printed(tuples.to_pylist())
         assert printed(database.rows("every", TABLE).to_pylist()) == printed(tuples.to_pylist())
-        database.prepare(clear)
-        done(database, clear, tuples.slice(0, 1))
 
     there_and_back()
     database.close()
@@ -158,7 +160,7 @@ def test_a_number_that_does_not_fit_fails_alone(open_database: Open, kind: str) 
 
 def test_what_a_database_cannot_keep_is_refused(tmp_path: Path) -> None:
     database = SqliteTables(tmp_path / "a.db")
-    for kind in ("decimal(16,2)", "decimal(19,0)", "array<int>", "struct<a:int>"):
+    for kind in ("map<int,int>", "array<int>", "struct<a:int>"):
         table = Table.model_validate({"schema": {"k": kind}})
         with pytest.raises(au.NetworkError, match="TYPE_NOT_SUPPORTED"):
             database.ensure("t", table, None)
@@ -230,6 +232,31 @@ def test_a_decimal_that_was_computed_has_its_places() -> None:
     database.prepare(statement)
     done(database, statement, rows)
     assert database.rows("t", table).to_pylist() == [{"k": 1, "d": Decimal("0.30")}]
+
+
+def test_long_decimals_compare_by_value(open_database: Open) -> None:
+    database = open_database()
+    schema = Schema.parse("d decimal(30,2)")
+    table = Table.model_validate({"schema": schema, "key": ["d"]})
+    texts = ["9.50", "10.00", "-3.00", "123456789012345678901234.56", "123456789012345678901234.57"]
+    rows = pa.Table.from_pylist([{"d": Decimal(text)} for text in texts], schema.arrow())
+    database.ensure("t", table, rows)
+    for sql, wanted in (
+        ("SELECT d AS e FROM t WHERE d = :d", texts),
+        ("SELECT count(*) AS n FROM t WHERE d < :d", [1, 2, 0, 3, 4]),
+        ("SELECT count(*) AS n FROM t WHERE :d > 9.6", [0, 5, 0, 5, 5]),
+    ):
+        columns = select_schema(sql, {"t": schema}, schema)
+        statement = box_statement("b", sql, {"t": schema}, schema, columns)
+        database.prepare(statement)
+        found, owners = done(database, statement, rows).result()
+        values = dict(zip(owners.to_pylist(), found.column(0).to_pylist(), strict=True))
+        assert [str(values.get(at)) for at in range(len(texts))] == [str(one) for one in wanted]
+    insert = box_statement("i", "INSERT INTO t VALUES (:d)", {"t": schema}, schema, None)
+    database.prepare(insert)
+    again = pa.Table.from_pylist([{"d": Decimal("10")}], schema.arrow())
+    assert done(database, insert, again).failures, "it is the same number"
+    database.close()
 
 
 def test_times_beyond_python_fail_alone() -> None:

@@ -17,7 +17,14 @@ from auroral.disk import PRIVATE_FILE
 from auroral.errors import NetworkError, RunError, UsageError
 from auroral.network.declarations import Table
 from auroral.network.types import Field, Schema
-from auroral.tables.sqlite_values import column_check, column_type, fits, to_sqlite
+from auroral.tables.sqlite_values import (
+    COLLATION,
+    column_check,
+    column_type,
+    compare_decimals,
+    fits,
+    to_sqlite,
+)
 from auroral.tables.statements import BoxStatement, sqlite_text
 from auroral.tables.store import (
     STEPS,
@@ -115,6 +122,7 @@ class SqliteTables:
         if not self._path.exists():
             raise UsageError("NO_STORE", f"there is no database {self._path}")
         with contextlib.closing(sqlite3.connect(self._path, timeout=_BUSY_S)) as database:
+            database.create_collation(COLLATION, compare_decimals)
             yield database
 
     # ── statements ──
@@ -185,6 +193,7 @@ class SqliteTables:
             cached_statements=_STATEMENTS,
         )
         try:
+            database.create_collation(COLLATION, compare_decimals)
             if new and self._path is not None:
                 database.execute("PRAGMA journal_mode=WAL")
             database.execute(f"PRAGMA synchronous={'FULL' if self._power else 'NORMAL'}")

@@ -2,14 +2,16 @@
 
 SQLite has integers, doubles, text and bytes. Dates and timestamps (in UTC) are text that sorts as
 they do. A NaN is the text `NaN`: SQLite would store a NULL for it, and text is greater than every
-number, as NaN is in Spark. A decimal is a double, or an integer if it has no places, so it may
-have 15 digits, or 18: more would not come back exactly. A -0.0 comes back as 0.0.
+number, as NaN is in Spark. A decimal of up to 15 digits is a double, one of up to 18 without places
+an integer; others are text that a collation of ours compares by value. SQLite computes with all of
+them as doubles. A -0.0 comes back as 0.0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from auroral.errors import NetworkError
@@ -30,6 +32,8 @@ _COLUMNS = {
     "timestamp": "TIMESTAMP_TEXT",
     "timestamp_ntz": "TIMESTAMP_NTZ_TEXT",
 }
+_DECIMALS = {"integer": "DECIMAL_INT", "real": "DECIMAL_REAL", "text": "DECIMAL_TEXT"}
+COLLATION = "auroral_decimal"
 _DOUBLE_DIGITS = 15
 _INTEGER_DIGITS = 18
 
@@ -37,18 +41,37 @@ _INTEGER_DIGITS = 18
 def column_type(type: Type) -> str:
     """The type of a column that SQLite is given; it knows it by the words in it."""
     if type.name == "decimal":
-        most = _DOUBLE_DIGITS if type.scale else _INTEGER_DIGITS
-        if type.precision > most:
-            raise NetworkError(
-                "TYPE_NOT_SUPPORTED",
-                f"SQLite keeps decimals of at most {most} digits exactly, found {type}",
-                hint="declare fewer digits, or keep the table in PostgreSQL",
-            )
-        kind = "DECIMAL_REAL" if type.scale else "DECIMAL_INT"
-        return f"{kind}({type.precision}, {type.scale})"
+        digits = f"({type.precision}, {type.scale})"
+        kind = decimal_kind(type)
+        collation = f" COLLATE {COLLATION}" if kind == "text" else ""
+        return f"{_DECIMALS[kind]}{digits}{collation}"
     if type.name not in _COLUMNS:
         raise NetworkError("TYPE_NOT_SUPPORTED", f"a table cannot have a column of type {type}")
     return _COLUMNS[type.name]
+
+
+def decimal_kind(type: Type) -> str:
+    """What SQLite keeps the values of a decimal as.
+
+    >>> [decimal_kind(Type("decimal", *of)) for of in [(10, 2), (10, 0), (20, 2)]]
+    ['real', 'integer', 'text']
+    """
+    if type.scale == 0 and type.precision <= _INTEGER_DIGITS:
+        return "integer"
+    return "real" if type.precision <= _DOUBLE_DIGITS else "text"
+
+
+def compare_decimals(one: str, other: str) -> int:
+    """How texts of numbers compare, by value; others as texts do.
+
+    >>> compare_decimals("9.50", "10"), compare_decimals("1.0", "1.00"), compare_decimals("b", "a")
+    (-1, 0, 1)
+    """
+    try:
+        left, right = Decimal(one), Decimal(other)
+        return (left > right) - (left < right)
+    except ArithmeticError:
+        return (one > other) - (one < other)
 
 
 def column_check(name: str, type: Type) -> str:
@@ -60,9 +83,10 @@ def column_check(name: str, type: Type) -> str:
     if type.name == "boolean":
         return f"{name} IN (0, 1)"
     if type.name == "decimal":
-        wanted = "real" if type.scale else "integer"
-        limit = 10 ** (type.precision - type.scale)
-        return f"{kind} = '{wanted}' AND {name} > {-limit} AND {name} < {limit}"
+        wanted, most = decimal_kind(type), f"1e{type.precision - type.scale}"
+        number = f"CAST({name} AS REAL)" if wanted == "text" else name
+        below = "<=" if wanted == "text" else "<"  # doubles are near long decimals only
+        return f"{kind} = '{wanted}' AND abs({number}) {below} {most}"
     if type.name in ("float", "double"):
         return f"{kind} = 'real' OR {name} = '{NAN}'"
     return f"{kind} = '{'blob' if type.name == 'binary' else 'text'}'"
@@ -96,7 +120,7 @@ def fits(type: Type, declared: str) -> bool:
     if type.name in ("float", "double"):
         return found in ("REAL", "NUMERIC")
     if type.name == "decimal":
-        return found in ("REAL", "NUMERIC", "INTEGER")
+        return found in ("REAL", "NUMERIC", "INTEGER", "TEXT")
     if type.name in ("date", "timestamp", "timestamp_ntz"):
         return found in ("TEXT", "NUMERIC")
     return found == "TEXT" and type.name == "string"
@@ -117,7 +141,8 @@ def to_sqlite(type: Type) -> Callable[[Any], Any] | None:
     if type.name in ("float", "double"):
         return lambda value: value if value == value else NAN
     if type.name == "decimal":
-        return float if type.scale else int
+        kinds: dict[str, Callable[[Any], Any]] = {"integer": int, "real": float, "text": _number}
+        return kinds[decimal_kind(type)]
     if type.name == "boolean":
         return int
     if type.name == "date":
@@ -125,3 +150,9 @@ def to_sqlite(type: Type) -> Callable[[Any], Any] | None:
     if type.name in ("timestamp", "timestamp_ntz"):
         return timestamp_text
     return None
+
+
+def _number(value: Decimal) -> float | str:
+    """A number if that is exact: it compares with other numbers; else text."""
+    exact = len(value.as_tuple().digits) <= _DOUBLE_DIGITS
+    return float(value) if exact else str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ NAN = "NaN"
 """What stands for NaN in a database that has none."""
 SIZES = {"tinyint": 1 << 7, "smallint": 1 << 15, "int": 1 << 31, "bigint": 1 << 63}
 """Integers are below these, and not below their negatives."""
+_EXACT = Context(prec=100)
 _AS_THEY_ARE = ("int", "bigint", "smallint", "tinyint", "double", "string", "binary")
 
 
@@ -98,7 +99,7 @@ def _decimal(type: Type) -> Callable[[Any], Any]:
 
     def read(value: Any) -> Decimal:
         if isinstance(value, int | float | str | Decimal):
-            found = Decimal(str(value)).quantize(unit)
+            found = Decimal(str(value)).quantize(unit, context=_EXACT)
             if abs(found) < limit:
                 return found
         raise ValueMismatchError
