@@ -81,6 +81,13 @@ def test_a_kill_at_any_point_changes_nothing(
         run.go(tmp_path / str(at), reasons=False)
 
 
+def test_boxes_that_take_turns_are_warned_of() -> None:
+    assert tolls(None).network.check().warnings == ()
+    (caution,) = chain(None).network.check().warnings
+    assert str(caution).startswith("box write: uses accounts as look does")
+    assert caution.code == "TABLE_TURNS"
+
+
 @pytest.mark.parametrize("trains", [(1, 3), (3, 1), (2, 1000)], ids=str)
 def test_a_step_that_was_forgotten_may_be_cut_otherwise(
     tmp_path: Path, fresh: Fresh, trains: tuple[int, int]

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 from auroral.boxes import Read, Update
 from auroral.boxes.table_write import TableWrite
+from auroral.continuous.boxing.tables import with_lookups
+from auroral.errors import Caution
 from auroral.ids import ArcId, PartBoxId
-from auroral.network.check import CheckedNetwork
+from auroral.network.check import CheckedNetwork, type_arcs
 from auroral.network.network import Network
 from auroral.sql.queries.statements import TableStatement, table_statement
 
@@ -99,6 +101,27 @@ def upstream_of(checked: CheckedNetwork, name: str) -> set[str]:
                 found.add(arc.producer)
                 stack.append(arc.producer)
     return found
+
+
+def taking_turns(network: Network) -> list[Caution]:
+    """Boxes that change or read one table and wait for each other: each moment is a step."""
+    network = with_lookups(network)
+    arcs, order = type_arcs(network, network.boxes)
+    checked = CheckedNetwork(network, arcs, order)
+    using = [name for name in order if network.boxes[name].uses_tables]
+    stages = table_stages(checked, using)
+    peers = stage_peers(checked, [(stage[0], stage) for stage in stages])
+    cautions = []
+    for stage in stages:
+        for other in peers[stage[0]].before[-1:]:
+            shared = {*tables_of(checked, other)} & {*tables_of(checked, stage[0])}
+            names = ", ".join(sorted(shared or {*tables_of(checked, stage[0])}))
+            message = (
+                f"uses {names} as {PartBoxId.owner(other)} does, from which its input comes: they"
+                " take turns, one moment at a time, which is slow (one statement may do it all)"
+            )
+            cautions.append(Caution("TABLE_TURNS", message, f"box {PartBoxId.owner(stage[0])}"))
+    return cautions
 
 
 @dataclass(frozen=True)
