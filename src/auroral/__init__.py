@@ -21,6 +21,7 @@ from auroral.network.queries import Family, Query
 from auroral.network.types import Schema, Type
 from auroral.progress.declaration import Delayed, Heartbeat, Ordered, Progress, Punctuated
 from auroral.qos.graphs import QoS
+from auroral.scheduling.table_stages import taking_turns
 
 if TYPE_CHECKING:
     from auroral.engine import Engine
@@ -39,7 +40,7 @@ def _ask_spark(text: str, schema: Schema) -> Type:
 
 check.fallback_resolver = _ask_spark
 check.query_checker = query_schemas
-check.caution_finder = never_closing
+check.caution_finder = lambda network: [*never_closing(network), *taking_turns(network)]
 endpoints.sink_checker = check_sink
 endpoints.source_checker = check_sources
 

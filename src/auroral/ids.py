@@ -136,6 +136,34 @@ def file_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
+class PartBoxId:
+    """A box that stands in the running network for a part of a declared box.
+
+    >>> str(PartBoxId("pay", "write")), PartBoxId.parse("pay@sorted"), PartBoxId.parse("pay")
+    ('pay@write', PartBoxId(box='pay', part='sorted'), None)
+    >>> PartBoxId.owner("pay@write"), PartBoxId.owner("pay")
+    ('pay', 'pay')
+    """
+
+    box: str
+    part: str
+
+    @staticmethod
+    def parse(text: str) -> PartBoxId | None:
+        box, mark, part = text.partition("@")
+        return PartBoxId(box, part) if mark and part in _PARTS else None
+
+    @staticmethod
+    def owner(text: str) -> str:
+        """The declared box that a box of the running network belongs to."""
+        found = PartBoxId.parse(text)
+        return text if found is None else found.box
+
+    def __str__(self) -> str:
+        return f"{self.box}@{self.part}"
+
+
+@dataclass(frozen=True)
 class EddyId:
     """The eddy that serves some arcs.
 
@@ -346,6 +374,7 @@ NEXT_EPOCH = "next@"
 HELD = "results"
 """The consumer that alone decides what a log of query results keeps."""
 
+_PARTS = ("sorted", "write", "lookup")
 _EDDY = "eddy@"
 _ORIGINS = "origins@"
 _ENTRY = "@in"

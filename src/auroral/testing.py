@@ -36,7 +36,11 @@ class Results(dict[str, list[dict[str, Any]]]):
         super().__init__({name: reference.collected(name) for name in reference.network.outputs})
         self.reference = reference
         self.dead_letters = dead_letters
-        """Rows that did not fit their stream, then tuples on which a Python function failed."""
+        """Rows that did not fit their stream, then tuples that a box could not process."""
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        """The rows of a table at the end, in the order of its key."""
+        return self.reference.table(name)
 
     def __missing__(self, arc: str) -> list[dict[str, Any]]:
         return self.reference.collected(arc)
@@ -53,10 +57,10 @@ def run(
 
     Rows are dicts or tuples. They arrive by `_at` (seconds) if they carry it, else one of each
     input in turn; `punctuation(…)` makes a row that is a punctuation. With `hold` the input
-    counts as a prefix of an endless stream: what is open stays silent. `tables` are the rows of
-    tables, which do not change. Rows by name are those of several sources of one stream, each with
-    a mark of its own. Only expressions of the catalogue can be evaluated;
-    others raise NOT_IN_REFERENCE.
+    counts as a prefix of an endless stream: what is open stays silent. `tables` are the first rows
+    of tables; `results.table(name)` gives those at the end. Rows by name are those of
+    several sources of one stream, each with a mark of its own. Only expressions of the catalogue
+    can be evaluated; others raise NOT_IN_REFERENCE.
 
     >>> net = Network("border")
     >>> near, far = (net.stream(name, schema="pos int") for name in ("near", "far"))
@@ -83,9 +87,7 @@ def run(
             arrive()
     if not hold:
         reference.end()
-    failed = [
-        DeadLetter(d.box, "python function", None, d.reason, shown(d.row)) for d in reference.dead
-    ]
+    failed = [DeadLetter(d.box, d.place, None, d.reason, shown(d.row)) for d in reference.dead]
     return Results(reference, dead + failed)
 
 

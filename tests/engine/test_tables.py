@@ -53,7 +53,7 @@ def test_a_stream_meets_the_rows_of_sqlite_as_they_were_at_first(
     [
         (None, None, "NO_STORE"),
         ("sqlite:///names.db", None, "NO_STORE"),
-        ("postgresql://host/names", None, "STORE_NOT_SUPPORTED"),
+        ("postgresql://127.0.0.1:1/names", None, "STORE_UNREACHABLE"),
         ("sqlite:///names.db", [("no number", "x")], "BAD_TABLE"),
     ],
 )

@@ -61,7 +61,7 @@ def test_every_arc_is_shown(
     shown = capsys.readouterr()
     assert "lanes.fast" in shown.out
     assert "paid.right_late" in shown.out
-    assert "STORE_NOT_SUPPORTED" in shown.err
+    assert "BOX_NOT_EXECUTABLE" in shown.err
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,12 @@ def network_of(source: str = RATE, sink: str = "{format: console}", more: str = 
     ("text", "code"),
     [
         (
-            network_of(more='tables:\n  t: {schema: {a: int}, store: "postgresql://u:pw@h/d"}\n'),
-            "STORE_NOT_SUPPORTED",
+            network_of(
+                more="boxes:\n  r: {box: read, input: s, sql: 'SELECT t.a FROM t, u'}\n"
+                'tables:\n  t: {schema: {a: int}, store: "postgresql://u:pw@h/d"}\n'
+                "  u: {schema: {b: int}}\n"
+            ),
+            "STORES_DIFFER",
         ),
         (network_of(sink="{format: kafka, topic: t}"), "UNKNOWN_FORMAT"),
         (network_of(sink="{format: mqtt, topic: t}"), "UNKNOWN_FORMAT"),
@@ -142,10 +146,10 @@ def network_of(source: str = RATE, sink: str = "{format: console}", more: str = 
         (network_of(source="{format: mqtt}", more="engine: {jars: [nowhere.jar]}\n"), "NO_JAR"),
         (
             network_of(
-                more="boxes:\n  r: {box: read, input: s, sql: 'SELECT a FROM t'}\n"
+                more="boxes:\n  r: {box: read, input: s, sql: 'SELECT now() AS n FROM t'}\n"
                 "tables:\n  t: {schema: {a: int}}\n"
             ),
-            "BOX_NOT_EXECUTABLE",
+            "UNKNOWN_FUNCTION",
         ),
     ],
 )

@@ -11,9 +11,9 @@ import pytest
 
 import auroral as au
 from auroral import errors
-from auroral.engine.ingest.tables import require_readable
+from auroral.engine.ingest.tables import snapshot
 from auroral.engine.topology.identity import identity
-from auroral.errors import NetworkError, UsageError, conceal, masked
+from auroral.errors import NetworkError, RunError, UsageError, conceal, masked
 from auroral.io.open import open_source
 from auroral.network.environment import sink_of, sources_of, store_of
 
@@ -70,15 +70,15 @@ def test_values_are_neither_saved_nor_stored(network: au.Network, tmp_path: Path
     assert au.Network.load(tmp_path / "saved.yaml") == network
 
 
-def test_values_are_not_told_in_errors(network: au.Network) -> None:
+def test_values_are_not_told_in_errors(network: au.Network, tmp_path: Path) -> None:
     spec = {**sources_of(network, "s")[0], "format": "csv"}
     with pytest.raises(UsageError) as failure:
         open_source("s", {"path": spec["path"], "format": "csv"}, network.streams["s"].schema_)
     assert "${DIRECTORY}/in" in str(failure.value)
-    with pytest.raises(UsageError) as failure:
-        require_readable(network, "t")
-    assert "pw" not in str(failure.value)
-    assert "hidden" not in repr(failure.value)
+    with pytest.raises(RunError) as unreachable:
+        snapshot(network, "t", tmp_path, {}, sync=False)
+    assert "pw" not in str(unreachable.value)
+    assert "hidden" not in repr(unreachable.value)
 
 
 @pytest.mark.parametrize(

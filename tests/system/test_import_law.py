@@ -19,6 +19,7 @@ LAYERS = (
     ("network",),
     ("sql",),
     ("boxes",),
+    ("tables",),
     ("continuous",),
     ("scheduling",),
     ("storage", "io", "reference", "kernels"),

@@ -45,6 +45,7 @@ from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.sinks.declared import declared_sinks
 from auroral.engine.sinks.file_ownership import require_own_files
+from auroral.engine.tables.live import LiveTables
 from auroral.engine.topology.execution import build_execution, initial_plan
 from auroral.engine.topology.identity import identity, remembered, restored
 from auroral.engine.topology.plan import check_expanded
@@ -320,7 +321,10 @@ class Engine:
             registrar.serve(latest.network)
         workers = (self._workers or executor.workers) if self._background else 0
         pool = StepPool[StepOutcome](workers, self._wake)
-        self._context = EngineContext(settings, store, self._queries, self._dead, pool, self._locks)
+        self._live_tables = LiveTables(store, self._tables)
+        self._context = EngineContext(
+            settings, store, self._queries, self._dead, pool, self._live_tables, self._locks
+        )
         context = self._context
         plan = initial_plan(context)
         checked = plan.checked
@@ -488,6 +492,7 @@ class Engine:
                 self._started = False
             stack.callback(self._store.close)
             stack.callback(self._dead.close)
+            stack.callback(self._live_tables.close)
             stack.callback(self._loop.execution.sinks.close)
             stack.callback(self._ingest.close, seal=self._loop.failure is None)
             return self._statistics()
@@ -555,6 +560,12 @@ class Engine:
         self._require_running()
         outputs = self._loop.execution.outputs
         return outputs.dequeue_all(name, limit, self._require_running)
+
+    def table(self, name: str) -> pa.Table:
+        """The rows of a table as they are now, in the order of its key."""
+        require_name(name, "a table")
+        self._require_running()
+        return self._live_tables.rows(self.network, name)
 
     def drain(self, timeout_s: float | None = None) -> None:
         """Wait until everything that has been enqueued is processed and delivered.

@@ -11,6 +11,7 @@ from auroral.engine.locks import EngineLocks
 from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
+from auroral.engine.tables.live import LiveTables
 from auroral.spark.running.executor import StepExecutor
 from auroral.storage import Store
 
@@ -36,4 +37,5 @@ class EngineContext:
     queries: QueryRegistry
     dead: DeadLetters
     pool: StepPool[StepOutcome]
+    tables: LiveTables
     locks: EngineLocks = field(default_factory=EngineLocks)

@@ -142,13 +142,15 @@ class Arc:
             timeout=timeout,
         )
 
-    def read(self, sql: str, *, name: str | None = None) -> Arc:
-        """Run a SELECT per tuple and emit its rows."""
-        return self._add("read", name, sql=sql)
+    def read(
+        self, sql: str, *, keep: Sequence[str] = (), order: Any = None, name: str | None = None
+    ) -> Arc:
+        """Run a SELECT per tuple and emit its rows, fields of the tuple to `keep` before them."""
+        return self._add("read", name, sql=sql, keep=tuple(keep), order=order)
 
-    def update(self, sql: str, *, name: str | None = None, **report: str) -> Arc:
-        """Run an UPDATE per tuple and emit a report."""
-        return self._add("update", name, sql=sql, report=report)
+    def update(self, sql: str, *, order: Any = None, name: str | None = None, **report: str) -> Arc:
+        """Run an UPDATE, INSERT or DELETE per tuple and emit a report."""
+        return self._add("update", name, sql=sql, order=order, report=report)
 
     def wait_for(self, signal: Arc, match: str, *, timeout: float, name: str | None = None) -> Arc:
         """Hold each tuple until a signal matches it."""

@@ -67,6 +67,8 @@ class Box(Described):
     """Whether it counts a stream's tuples as they arrive: none of them may leave before."""
     takes_tables: ClassVar[bool] = False
     """Whether a table may stand in place of an arc."""
+    uses_tables: ClassVar[bool] = False
+    """Whether it runs statements in the database of a table: in a superbox of such boxes then."""
 
     box: str
     on_change: Literal["keep", "drain", "reset"] = "keep"

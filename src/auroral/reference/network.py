@@ -18,18 +18,22 @@ from auroral.boxes import (
     Latch,
     Map,
     Number,
+    Read,
     Resample,
     StatefulMap,
     Union,
+    Update,
     WaitFor,
 )
 from auroral.boxes.gate import Gate
+from auroral.boxes.table_write import TableWrite
 from auroral.continuous.boxing.compiler import CompiledQuery
 from auroral.continuous.boxing.expansion import expanded
 from auroral.continuous.boxing.gates import declared_name, gated, running_names
+from auroral.continuous.boxing.tables import with_lookups
 from auroral.continuous.sharing.sharing import QueryReader
 from auroral.errors import UsageError, closest, list_existing
-from auroral.ids import QueryBoxId
+from auroral.ids import PartBoxId, QueryBoxId
 from auroral.network.box import Box, Scope, not_executable
 from auroral.network.check import what_boxes_see
 from auroral.network.network import Network
@@ -56,20 +60,30 @@ from auroral.reference.operator import (
 from auroral.reference.progress.marks import Promises, StreamMarks, group_key
 from auroral.reference.progress.promises import rule
 from auroral.reference.query import ReferenceSelectJoin, SelectJoin
+from auroral.reference.read import ReferenceRead
 from auroral.reference.resample import ReferenceResample
 from auroral.reference.stateful_map import ReferenceStatefulMap
 from auroral.reference.union import ReferenceUnion
+from auroral.reference.update import ReferenceUpdate
 from auroral.reference.wait_for import ReferenceWaitFor
+from auroral.scheduling.table_stages import flow_order
 from auroral.sql.expressions.expression import evaluator
+from auroral.sql.queries.statements import table_statement
+from auroral.tables.sqlite import SqliteTables
+from auroral.tables.values import in_key_order
 
 
 @dataclass(frozen=True)
 class Dead:
-    """A tuple, or the start and group of a window, for which a Python function of a box raised."""
+    """A tuple, or the start and group of a window, for which a box could not do its work.
+
+    A Python function of the box raised, or its statement failed (the place is `table` then).
+    """
 
     box: str
     reason: str
     row: Row
+    place: str = "python function"
 
 
 class Reference:
@@ -90,7 +104,8 @@ class Reference:
         network: Network,
         tables: Mapping[str, Iterable[Mapping[str, Any] | Sequence[Any]]] | None = None,
     ):
-        network = gated(expanded(network.importing(), _only_spark, _whole_query))
+        network = with_lookups(network.importing())
+        network = gated(expanded(network, _only_spark, _whole_query))
         self.network = network
         self.checked = network.check(_only_spark)
         self.dead: list[Dead] = []
@@ -99,13 +114,15 @@ class Reference:
         self.errors: Counter[str] = Counter()
         """On how many tuples a Python function raised, by query."""
         self._tables = _filled(network, tables or {})
+        self._database = self._opened()
         self._collected: dict[str, list[Tuple]] = {name: [] for name in self.checked.arcs}
         self._streams = running_names(network)
         self._marks = {name: StreamMarks(stream) for name, stream in network.streams.items()}
         self._moment = 0
         self._clock_us: int | None = None
         self._ended = False
-        self._operators = {name: self._operator(name) for name in self.checked.order}
+        order = dict.fromkeys((*flow_order(network), *self.checked.order))
+        self._operators = {name: self._operator(name) for name in order}
         self._rules = {
             arc.name: (box.sources(), rule(box, arc.port, self._schemas(name)))
             for name, box in ((name, network.boxes[name]) for name in self.checked.order)
@@ -218,7 +235,35 @@ class Reference:
                 found[arc] = {**found[arc], box.as_: self._marks[box.input].numbers()}
         return found
 
+    def table(self, name: str) -> list[Row]:
+        """The rows of a table as they are now, in the order of its key."""
+        if name not in self.network.tables:
+            raise _unknown_table(self.network, name)
+        declared = self.network.tables[name]
+        if name in self._live():
+            rows = self._database.rows(name, declared)
+        else:
+            rows = pa.Table.from_pylist(self._tables[name], declared.schema_.arrow())
+        found: list[Row] = in_key_order(rows, declared.key).to_pylist()
+        return found
+
     # ── inside ──
+
+    def _live(self) -> set[str]:
+        """The tables that boxes read or update."""
+        boxes = [
+            b for b in self.network.boxes.values() if isinstance(b, Read | Update | TableWrite)
+        ]
+        return {n for box in boxes for n in table_statement(box.sql, self.network.tables).tables}
+
+    def _opened(self) -> SqliteTables:
+        """A database with the tables that boxes use."""
+        database = SqliteTables(None)
+        for name in sorted(self._live()):
+            declared = self.network.tables[name]
+            rows = pa.Table.from_pylist(self._tables[name], declared.schema_.arrow())
+            database.ensure(name, declared, rows)
+        return database
 
     def _flow(self, arrived: dict[str, list[Tuple]]) -> None:
         """One moment: boxes after what feeds them, inputs in their order, then its progress."""
@@ -240,7 +285,8 @@ class Reference:
 
     def _take(self, box: str, emitted: Emission | Failed, arrived: dict[str, list[Tuple]]) -> None:
         if isinstance(emitted, Failed):
-            self.dead.append(Dead(box, emitted.reason, emitted.row))
+            dead = Dead(PartBoxId.owner(box), emitted.reason, emitted.row, emitted.place)
+            self.dead.append(dead)
             return
         if emitted.reason is not None:
             counted = (box, emitted.reason)
@@ -265,6 +311,10 @@ class Reference:
         scope = what_boxes_see(self.network, _only_spark)
         if isinstance(box, Join):
             return reference_join(box, schemas, tables=self._tables, scope=scope)
+        if isinstance(box, Read):
+            return TupleByTuple(ReferenceRead(name, box, schemas, scope, self._database))
+        if isinstance(box, Update | TableWrite):
+            return TupleByTuple(ReferenceUpdate(name, box, schemas, scope, self._database))
         if isinstance(box, SelectJoin):
             return ReferenceSelectJoin(box, schemas, self.errors, QueryBoxId.query_of(name) or name)
         return operator_of(self.network.place("boxes", name), box, schemas, scope)
@@ -337,15 +387,19 @@ def _filled(
     """The rows of every table; one that is not given is empty."""
     for name in tables:
         if name not in network.tables:
-            raise UsageError(
-                "UNKNOWN_TABLE",
-                f"there is no table {name}; {list_existing(network.tables)}",
-                hint=closest(name, network.tables),
-            )
+            raise _unknown_table(network, name)
     return {
         name: [_fitted(row, table.schema_) for row in tables.get(name, ())]
         for name, table in network.tables.items()
     }
+
+
+def _unknown_table(network: Network, name: str) -> UsageError:
+    return UsageError(
+        "UNKNOWN_TABLE",
+        f"there is no table {name}; {list_existing(network.tables)}",
+        hint=closest(name, network.tables),
+    )
 
 
 def _fitted(row: Mapping[str, Any] | Sequence[Any], schema: Schema) -> Row:

@@ -40,10 +40,11 @@ class Emission:
 
 @dataclass(frozen=True)
 class Failed:
-    """A result that there is not, because a Python function raised."""
+    """A result that there is not, because a Python function or a statement of a box failed."""
 
     reason: str
     row: Row
+    place: str = "python function"
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,9 @@ class TupleByTuple:
             made = self.box.push(port, arrived.row)
         except FunctionFailedError as error:
             return [Failed(str(error), arrived.row)]
+        except TableFailedError as error:
+            failed = Failed(str(error), arrived.row, "table")
+            return [failed, Emission("", arrived)] if error.passes else [failed]
         return [Emission(out, replace(arrived, row=row)) for out, row in made]
 
     def settle(self, _now: Now) -> list[Emission | Failed]:
@@ -101,6 +105,13 @@ RAISED = (Exception, SystemExit, GeneratorExit)
 
 class NoResultError(Exception):
     """A window function returned NOTHING: its window yields no tuple."""
+
+
+class TableFailedError(Exception):
+    """A statement failed for the values of a tuple: a dead letter, the others go on."""
+
+    passes = False
+    """Whether the tuple passes all the same."""
 
 
 class FunctionFailedError(Exception):

@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from auroral.boxes import Filter, Map
+from auroral.boxes.table_write import TableWrite
 from auroral.ids import ArcId
 from auroral.network.check import CheckedNetwork
+from auroral.scheduling.table_stages import table_stages, tables_of
 from auroral.sql.expressions.function_calls import called_of
 
 
@@ -16,7 +18,8 @@ class Superbox:
     """Boxes that run as one Spark job over one train.
 
     `sources` are the arcs it reads from logs, `terminals` those it writes to logs; `boxes` are
-    in flow order. A box that remembers tuples is the last one of its superbox: `stateful`.
+    in flow order. A box that remembers tuples is the last one of its superbox: `stateful`. Boxes
+    that use the same `tables` and do not wait for each other run together, and with no others.
     """
 
     name: str
@@ -24,6 +27,7 @@ class Superbox:
     boxes: tuple[str, ...]
     terminals: tuple[str, ...]
     stateful: str | None = None
+    tables: tuple[str, ...] = ()
 
     def having(self, some: Collection[str]) -> Superbox:
         """The same with some of its boxes only; it reads what it read, and keeps its name."""
@@ -39,19 +43,23 @@ def superboxes(checked: CheckedNetwork, wanted: Iterable[str]) -> tuple[Superbox
 
     Order-agnostic boxes that are connected or share a source run together, so that each log is
     scanned once. A stateful box runs with the boxes before it if they serve nobody else;
-    otherwise what it reads is written to a log.
+    otherwise what it reads is written to a log. Boxes that change tables run whether or not
+    anybody reads them.
     """
     boxes = checked.network.boxes
     outputs = [arc for arc in dict.fromkeys(wanted) if checked.arcs[arc].producer in boxes]
-    needed = [name for name in checked.order if name in _upstream(checked, outputs)]
+    writes = [name for name in checked.order if isinstance(boxes[name], TableWrite)]
+    needed = [name for name in checked.order if name in _upstream(checked, [*outputs, *writes])]
     own = {
-        name: _private(checked, name, needed, outputs) for name in needed if _holds(checked, name)
+        name: _private(checked, name, needed, outputs) for name in needed if boxes[name].stateful
     }
     taken = {box for held in own.values() for box in held}
-    plain = [name for name in needed if name not in own and name not in taken]
+    using = [name for name in needed if boxes[name].uses_tables]
+    plain = [name for name in needed if name not in own and name not in taken | {*using}]
     groups: list[tuple[tuple[str, ...], str | None]] = []
     groups += [(tuple(group), None) for group in _connected(checked, plain)]
     groups += [((*held, name), name) for name, held in own.items()]
+    groups += [(stage, None) for stage in _acyclic(checked, groups, table_stages(checked, using))]
     crossing = {
         arc.name
         for group, _ in groups
@@ -64,8 +72,10 @@ def superboxes(checked: CheckedNetwork, wanted: Iterable[str]) -> tuple[Superbox
     return tuple(_in_flow_order(found))
 
 
-def _holds(checked: CheckedNetwork, box: str) -> bool:
-    return checked.network.boxes[box].stateful
+def _holds(checked: CheckedNetwork, name: str) -> bool:
+    """Whether a box keeps groups of order-agnostic boxes apart."""
+    box = checked.network.boxes[name]
+    return box.stateful or box.uses_tables
 
 
 def _private(
@@ -134,6 +144,29 @@ def _layered(checked: CheckedNetwork, group: Sequence[str]) -> list[list[str]]:
     return [layers[level] for level in sorted(layers)]
 
 
+def _acyclic(
+    checked: CheckedNetwork,
+    groups: Sequence[tuple[tuple[str, ...], str | None]],
+    stages: Sequence[tuple[str, ...]],
+) -> list[tuple[str, ...]]:
+    """The stages, those split into single boxes that would wait for each other in a circle."""
+    every = [boxes for boxes, _ in groups] + [*stages]
+    place = {box: at for at, boxes in enumerate(every) for box in boxes}
+    reads = [
+        {place[a.producer] for box in boxes for a in checked.inputs_of(box) if a.producer in place}
+        - {at}
+        for at, boxes in enumerate(every)
+    ]
+    waiting = set(range(len(every)))
+    while free := {at for at in waiting if not reads[at] & waiting}:
+        waiting -= free
+    return [
+        part
+        for at, stage in enumerate(stages, len(groups))
+        for part in ([(box,) for box in stage] if at in waiting else [stage])
+    ]
+
+
 def _superbox(
     checked: CheckedNetwork,
     boxes: tuple[str, ...],
@@ -144,7 +177,13 @@ def _superbox(
     sources = [arc.name for arc in inputs if arc.producer not in boxes]
     own = tuple(arc for arc in terminals if checked.arcs[arc].producer in boxes)
     name = stateful or boxes[0]
-    return Superbox(name, tuple(dict.fromkeys(sources)), boxes, own, stateful)
+    tables = dict.fromkeys(
+        table
+        for box in boxes
+        if checked.network.boxes[box].uses_tables
+        for table in tables_of(checked, box)
+    )
+    return Superbox(name, tuple(dict.fromkeys(sources)), boxes, own, stateful, tuple(tables))
 
 
 def _in_flow_order(found: Sequence[Superbox]) -> list[Superbox]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,14 +9,20 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.disk import disk_errors, make_directory, sync_directory
-from auroral.errors import NetworkError, RunError, UsageError, closest, list_existing
+from auroral.engine.tables.live import open_store
+from auroral.errors import (
+    AuroralError,
+    NetworkError,
+    RunError,
+    UsageError,
+    closest,
+    list_existing,
+)
 from auroral.io.rows import RowReader
 from auroral.network.declarations import Table, require_store
 from auroral.network.environment import store_of
 from auroral.network.network import Network
 from auroral.storage.segment import encode, write_file
-
-_SQLITE = "sqlite:///"
 
 
 def snapshot(
@@ -44,7 +48,7 @@ def snapshot(
     return path
 
 
-def _stored(network: Network, name: str, table: Table) -> list[dict[str, Any]]:
+def _stored(network: Network, name: str, table: Table) -> pa.Table:
     """The rows in the table's store."""
     where = network.place("tables", name)
     store = store_of(network, name)
@@ -56,34 +60,23 @@ def _stored(network: Network, name: str, table: Table) -> list[dict[str, Any]]:
             hint="add store: sqlite:///path, or pass Engine(tables={name: rows})",
         )
     require_readable(network, name)
-    path = (network.directory or Path()) / store.removeprefix(_SQLITE)
-    if not path.exists():
-        raise UsageError("NO_STORE", f"there is no database {path}", where=where)
-    names = table.schema_.names
-    quoted = ", ".join('"{}"'.format(column.replace('"', '""')) for column in names)
+    database = open_store(network, store, network.directory or Path(), power=False)
     try:
-        with contextlib.closing(sqlite3.connect(path)) as database:
-            found = database.execute(f'SELECT {quoted} FROM "{name}" ORDER BY rowid').fetchall()
-    except sqlite3.Error as error:
-        raise RunError("BAD_TABLE", f"{path}: {error}", where=f"table {name}") from None
-    return [dict(zip(names, row, strict=True)) for row in found]
+        return database.rows(name, table)
+    except AuroralError as error:
+        raise type(error)(error.code, error.message, where=where, hint=error.hint) from None
+    finally:
+        database.close()
 
 
 def require_readable(network: Network, name: str) -> None:
-    """Refuse a table in a store that this version does not read."""
+    """Refuse a store that cannot be one."""
     store = store_of(network, name)
-    if store is not None and not store.startswith(_SQLITE):
+    if store is not None:
         try:
             require_store(store)
         except NetworkError as error:
             raise network.locate(error, "tables", name) from None
-        kind = store.partition(":")[0]
-        raise UsageError(
-            "STORE_NOT_SUPPORTED",
-            f"this version reads tables from sqlite:///…, not from {kind}",
-            where=network.place("tables", name),
-            hint="pass its rows as Engine(tables={…}), or leave it out",
-        )
 
 
 def require_tables(given: Mapping[str, Any], network: Network) -> None:

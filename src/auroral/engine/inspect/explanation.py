@@ -14,7 +14,7 @@ from auroral.eddy.stems.group import JoinGroup
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import expanded_network, kernel_runner
-from auroral.ids import EddyId, QueryBoxId, file_name
+from auroral.ids import EddyId, PartBoxId, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox, superboxes
@@ -73,7 +73,10 @@ def explained(network: Network, master: str = "local[*]") -> str:
         lines.append(f"  leading to no output, not run: {', '.join(sorted(idle))}")
     with TemporaryDirectory() as directory:
         for superbox in fused:
-            lines += ["", *_described(checked, superbox), "  Spark plan:"]
+            lines += ["", *_described(checked, superbox)]
+            if superbox.tables:
+                continue
+            lines.append("  Spark plan:")
             tree = _plan(session, checked, superbox, directory)
             lines += [f"    {line}" for line in tree.replace(str(directory), "…").splitlines()]
     return "\n".join(lines)
@@ -189,6 +192,9 @@ def _described(checked: CheckedNetwork, superbox: Superbox) -> list[str]:
         f"  boxes   {' → '.join(superbox.boxes)}",
         f"  keeps   {', '.join(superbox.terminals)}",
     ]
+    for name in superbox.boxes if superbox.tables else ():
+        sql = " ".join(getattr(checked.network.boxes[name], "sql", "").split())
+        lines.append(f"  runs    {PartBoxId.owner(name)}: {sql}")
     if superbox.stateful:
         kind = checked.network.boxes[superbox.stateful].kind
         lines.append(f"  state   of {superbox.stateful}, by its {kind} kernel in the tasks")

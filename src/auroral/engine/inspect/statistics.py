@@ -14,13 +14,14 @@ from auroral.engine.runtime.kernel_run import LATE
 from auroral.engine.runtime.watermarks import origins_log
 from auroral.engine.topology.execution import Execution
 from auroral.errors import UsageError, closest, list_existing, require_name
-from auroral.ids import ArcId, EddyId
+from auroral.ids import ArcId, EddyId, PartBoxId
 from auroral.network.check import CheckedNetwork
 from auroral.network.declarations import notes
 from auroral.network.network import Network
 from auroral.network.superboxes import boxes_of
 from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.superboxes import Superbox
+from auroral.scheduling.table_stages import statement_of
 from auroral.storage import Store
 
 
@@ -47,18 +48,18 @@ def statistics(
     arcs = {
         name: {"tuples": counts.get((name, "tuples"), 0), "progress": progress.get(name, {})}
         for name, arc in checked.arcs.items()
-        if arc.producer in checked.network.boxes
+        if arc.producer in checked.network.boxes and not PartBoxId.parse(arc.producer)
     }
     boxes: dict[str, dict[str, Any]] = {
         name: {"dead": counts.get((name, "dead"), 0), **_measured(costs.get(name, BoxCost()))}
         for name in checked.network.boxes
-        if name not in streams
+        if name not in streams and not PartBoxId.parse(name)
     }
     for name, box in stateful.items():
         if name in streams:
             continue
         state = box.state()
-        boxes[name] |= {
+        boxes[PartBoxId.owner(name)] |= {
             "late": _reasons(counts, name),
             "state": state,
             "held": box.held,
@@ -103,6 +104,7 @@ def statistics(
             for box in stateful.values()
             if isinstance(box, EddyStep)
         },
+        "tables": _tables(execution, counts),
         "steps": {
             "count": steps,
             "median_s": round(st.median(recent), 6) if recent else None,
@@ -125,6 +127,27 @@ def _measured(cost: BoxCost) -> dict[str, Any]:
         "out": cost.tuples_out,
         "seconds": cost.seconds,
     }
+
+
+def _tables(
+    execution: Execution, counts: Mapping[tuple[str, str], int]
+) -> dict[str, dict[str, Any]]:
+    """The tables that boxes use: where they are, how many tuples used them, what is waited for."""
+    checked, waiting = execution.checked, execution.stepper.waiting
+    found: dict[str, dict[str, Any]] = {}
+    for superbox, step in execution.table_steps.items():
+        late = waiting.get(superbox)
+        for box in step.superbox.boxes:
+            statement = statement_of(checked, box)
+            for table in statement.tables:
+                entry = found.setdefault(
+                    table,
+                    {"store": step.database.where, "reads": 0, "updates": 0, "waiting": None},
+                )
+                use = "updates" if statement.writes == table else "reads"
+                entry[use] += counts.get((box, "processed"), 0)
+                entry["waiting"] = entry["waiting"] or (late and late.reason)
+    return found
 
 
 def _reasons(counts: Mapping[tuple[str, str], int], box: str) -> dict[str, int]:

@@ -164,6 +164,7 @@ class Loop:
         while True:
             worked = self.work()
             pause_s = self._sources.pause_s if self._sources and not endless else 0.0
+            pause_s = self.execution.stepper.retry_s or pause_s
             if not worked and not pause_s:
                 return
             left = pause_s if deadline is None else deadline - time.monotonic()
@@ -422,7 +423,8 @@ class Loop:
 
     @property
     def _idle_s(self) -> float:
-        return _HEARTBEAT_S if self._heartbeats else _IDLE_S
+        idle_s = _HEARTBEAT_S if self._heartbeats else _IDLE_S
+        return min(idle_s, self.execution.stepper.retry_s or idle_s)
 
     def _await_warm(self) -> None:
         while not self._stopping.is_set() and not self._warm.wait(_POLL_S):

@@ -7,6 +7,7 @@ for each other's results are under way at the same time.
 from __future__ import annotations
 
 import shutil
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -32,8 +33,11 @@ from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import StepExecutor
 from auroral.storage import Segment, Store
 from auroral.storage.segment import verify
+from auroral.tables.store import StoreUnavailableError
 
 _RECENT = 1_000
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 5.0
 _GRACE_S = 10.0
 """How long a step that was cancelled may take to end before nobody waits for it."""
 
@@ -60,6 +64,16 @@ class _Running:
     train: Train
     number: int
     """Under which the manifest has recorded it."""
+
+
+@dataclass(frozen=True)
+class WaitingStep:
+    """A step that waits for a database."""
+
+    reason: str
+    tries: int
+    until: float
+    """When it is tried again, by the monotonic clock."""
 
 
 class Stepper:
@@ -99,6 +113,8 @@ class Stepper:
         """Steps that took too long, and for how many seconds they have had to end."""
         self.halted: dict[str, RunError] = {}
         """Superboxes that do nothing more until the next start, and why."""
+        self.waiting: dict[str, WaitingStep] = {}
+        """Superboxes whose step is tried again later: their database cannot be used for now."""
         self._failed: tuple[Train, BaseException] | None = None
         """The step that failed; what others do meanwhile is committed before that is told."""
         # Recorded and not committed: run again on the same moments, after a crash or a failure.
@@ -110,6 +126,7 @@ class Stepper:
         self._running = dict(before._running)
         self._cancelled = dict(before._cancelled)
         self.halted = {n: why for n, why in before.halted.items() if n in self._steps}
+        self.waiting = {n: one for n, one in before.waiting.items() if n in self._steps}
 
     # ── life ──
 
@@ -179,6 +196,8 @@ class Stepper:
         superbox = step.superbox
         if superbox.name in self._running or superbox.name in self.halted:
             return False
+        if superbox.name in self.waiting and time.monotonic() < self.waiting[superbox.name].until:
+            return False
         number, upto = self._unfinished.get(superbox.name, (None, None))
         train = self._next(step, self._limits.of(superbox, complete), upto)
         if train is None:
@@ -236,6 +255,9 @@ class Stepper:
         if cancelled and ended.error is not None:
             self._time_out(ended.name)
             return
+        if isinstance(ended.error, StoreUnavailableError):
+            self._wait(ended.name, str(ended.error))
+            return
         if ended.error is not None:
             self._fail(ended.name, ended.error)
             return
@@ -248,8 +270,23 @@ class Stepper:
             return
         del self._running[ended.name]
         del self._unfinished[ended.name]
+        self.waiting.pop(ended.name, None)
         self.durations_s.append(ended.seconds)
         self.steps += 1
+
+    def _wait(self, name: str, reason: str) -> None:
+        """Try a step again later; it stays recorded."""
+        del self._running[name]
+        before = self.waiting.get(name)
+        tries = before.tries + 1 if before is not None else 1
+        pause_s = min(_FIRST_PAUSE_S * 2 ** min(tries - 1, 10), _LONGEST_PAUSE_S)
+        self.waiting[name] = WaitingStep(reason, tries, time.monotonic() + pause_s)
+
+    @property
+    def retry_s(self) -> float | None:
+        """In how many seconds a step that waits for a database is tried again, if one does."""
+        untils = [one.until for name, one in self.waiting.items() if name not in self._running]
+        return max(min(untils) - time.monotonic(), 0.001) if untils else None
 
     def _fail(self, name: str, error: BaseException) -> None:
         running = self._running.pop(name)
@@ -379,8 +416,13 @@ class Stepper:
         return min(heads, default=self._store.next_moment)
 
     def slowest_head(self) -> int:
-        """The moment that the slowest superbox has come to, of those that are not stuck."""
-        stuck = self._stuck()
+        """The moment that the slowest superbox has come to, of those that are not stuck.
+
+        Those that wait for a database, and those behind them, do not hold up the others.
+        """
+        return self._least_head(self._behind({*self.halted, *self.waiting}))
+
+    def _least_head(self, stuck: Collection[str]) -> int:
         heads = [self._head(s.superbox) for name, s in self._steps.items() if name not in stuck]
         return min(heads, default=self._store.next_moment)
 
@@ -389,13 +431,13 @@ class Stepper:
 
         Superboxes that were halted, and those that wait for them, are left out.
         """
-        stuck = self._stuck()
+        stuck = self._behind(self.halted)
         settled = all(s.pending is None for name, s in self._steps.items() if name not in stuck)
-        return settled and not self._running and self.slowest_head() >= moment
+        return settled and not self._running and self._least_head(stuck) >= moment
 
-    def _stuck(self) -> set[str]:
-        """The superboxes that were halted, and those behind them."""
-        stuck = set(self.halted)
+    def _behind(self, some: Collection[str]) -> set[str]:
+        """Superboxes that do not go on, and those behind them."""
+        stuck = set(some)
         if stuck:
             for name, step in self._steps.items():  # in flow order
                 writers = (self._writers.get(source) for source in step.superbox.sources)

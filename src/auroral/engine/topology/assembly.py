@@ -10,6 +10,7 @@ from auroral.boxes.eddy import Eddy
 from auroral.continuous.boxing.expansion import expanded
 from auroral.continuous.boxing.gates import gated
 from auroral.continuous.boxing.in_order import in_order
+from auroral.continuous.boxing.tables import with_lookups, with_writes
 from auroral.continuous.sharing.sharing import python_functions
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.ids import ArcId, EddyId
@@ -29,13 +30,11 @@ def expanded_network(
     eddies: Sequence[tuple[str, ...]] = (),
 ) -> Network:
     """The network of boxes alone that runs: eddies, queries compiled, gates, order if wanted."""
-    own = copy.copy(network)
+    own = copy.copy(with_writes(with_lookups(network)))
     own.queries = dict(network.queries if standalone is None else standalone)
     shared = set(network.queries) - set(own.queries)
     own.outputs = {
-        n: out
-        for n, out in network.outputs.items()
-        if ArcId.parse(out.from_).producer not in shared
+        n: out for n, out in own.outputs.items() if ArcId.parse(out.from_).producer not in shared
     }
     plain = expanded(own, resolver)
     plain = in_order(plain) if plain.engine.order == "enforce" else plain

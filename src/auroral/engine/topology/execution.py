@@ -11,11 +11,11 @@ from auroral.engine.lifecycle.epochs import Epoch
 from auroral.engine.lifecycle.standalone import ActiveStandalone
 from auroral.engine.results.outputs import Outputs
 from auroral.engine.runtime.eddy_step import EddyStep
-from auroral.engine.runtime.plain_step import PlainStep
 from auroral.engine.runtime.stateful_step import StatefulStep
 from auroral.engine.runtime.stepper import Stepper
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.sinks.sinks import Sinks
+from auroral.engine.tables.step import TableStep
 from auroral.engine.topology.consumers import (
     drop_unused_eddy_state,
     register_consumers,
@@ -52,8 +52,16 @@ class Execution:
     @property
     def stateful(self) -> dict[str, StatefulStep | EddyStep]:
         """The steps of boxes that remember, by the name of the box."""
-        found = {name: step for name, step in self.steps.items() if not isinstance(step, PlainStep)}
-        return {step.name: step for step in found.values()}
+        return {
+            step.name: step
+            for step in self.steps.values()
+            if isinstance(step, StatefulStep | EddyStep)
+        }
+
+    @property
+    def table_steps(self) -> dict[str, TableStep]:
+        """The steps of boxes that use tables, by the name of the superbox."""
+        return {name: step for name, step in self.steps.items() if isinstance(step, TableStep)}
 
     @property
     def superboxes(self) -> tuple[Superbox, ...]:

@@ -56,7 +56,7 @@ class ExecutionPlan:
         """
         for superbox in self.superboxes:
             with suppress(Exception):
-                if superbox not in self.same:
+                if superbox not in self.same and not superbox.tables:
                     if superbox.stateful:
                         self.stateful[superbox.stateful].warm_up()
                     else:

@@ -8,7 +8,9 @@ from pathlib import Path
 from auroral.boxes.eddy import Eddy
 from auroral.engine.ingest.tables import require_readable
 from auroral.engine.lifecycle.standalone import ActiveStandalone
+from auroral.engine.tables.live import require_usable_tables
 from auroral.errors import NetworkError, UsageError
+from auroral.ids import ArcId, PartBoxId
 from auroral.io.open import sinks_to_come
 from auroral.network.check import CheckedNetwork
 from auroral.network.environment import resolved
@@ -27,6 +29,7 @@ def require_executable(
     for name in network.tables:
         if name not in tables:
             require_readable(network, name)
+    require_usable_tables(network)
     for name, box in network.boxes.items():
         if not box.executable:
             raise not_executable(network.place("boxes", name), box)
@@ -43,7 +46,15 @@ def require_executable(
 def output_arcs(checked: CheckedNetwork, bound: Iterable[str] = ()) -> dict[str, str]:
     """Outputs and the arcs they deliver; any arc with a sink of its own is an output too."""
     arcs = {name: output.from_ for name, output in checked.network.outputs.items()}
-    return arcs | {name: name for name in bound if name not in arcs and name in checked.arcs}
+    own = {name: running_arc(checked, name) for name in bound if name not in arcs}
+    return arcs | {name: arc for name, arc in own.items() if arc in checked.arcs}
+
+
+def running_arc(checked: CheckedNetwork, arc: str) -> str:
+    """What an arc is called in the network that runs: late tuples are those of a sort."""
+    found = ArcId.parse(arc)
+    part = str(ArcId(str(PartBoxId(found.producer, "sorted")), found.port))
+    return part if arc not in checked.arcs and part in checked.arcs else arc
 
 
 def all_superboxes(

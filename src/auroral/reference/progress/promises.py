@@ -16,14 +16,17 @@ from auroral.boxes import (
     Latch,
     Map,
     Number,
+    Read,
     Resample,
     StatefulMap,
     Union,
+    Update,
     WaitFor,
 )
 from auroral.boxes.gate import Gate
 from auroral.boxes.join import joined
 from auroral.boxes.order import TUPLE_NUMBER, Order
+from auroral.boxes.table_write import TableWrite
 from auroral.boxes.window import in_marks, is_predicate
 from auroral.network.box import Box
 from auroral.network.types import Schema
@@ -54,6 +57,11 @@ def rule(box: Box, port: str, schemas: Sequence[Schema]) -> Rule:
     if isinstance(box, Latch):
         keys = [schemas[0].field(name) for name in box.by]
         return partial(_computed, {key.name: Chain(key.name, key.type) for key in keys})
+    if isinstance(box, Read):
+        kept = {n: Chain(n, schemas[0].field(n).type) for n in box.kept(schemas[0])}
+        return partial(_computed, kept)
+    if isinstance(box, Update):
+        return partial(_computed, _made(box.reporting(box.input), schemas[0]))
     if isinstance(box, Union):
         return partial(_united, schemas[0])
     if port and not isinstance(box, Filter):
@@ -70,7 +78,7 @@ def rule(box: Box, port: str, schemas: Sequence[Schema]) -> Rule:
         return partial(_resampled, box, schemas)
     if isinstance(box, WaitFor):
         return lambda _: {}  # a tuple may wait while what is promised of its values moves on
-    assert isinstance(box, Filter | Dedup | Gate | Number)
+    assert isinstance(box, Filter | Dedup | Gate | Number | TableWrite)
     return lambda inputs: inputs[0] or {}
 
 
