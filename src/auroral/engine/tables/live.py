@@ -15,6 +15,7 @@ from auroral.continuous.boxing.tables import with_lookups
 from auroral.errors import NetworkError, RunError, UsageError, closest, list_existing
 from auroral.ids import PartBoxId
 from auroral.io.rows import RowReader
+from auroral.network.declarations import Table
 from auroral.network.environment import store_of
 from auroral.network.network import Network
 from auroral.sql.queries.statements import table_statement
@@ -41,6 +42,8 @@ class LiveTables:
         self._databases: dict[str, TableStore] = {}
         self._ensured: dict[str, TableStore] = {}
         """By table."""
+        self._declared: dict[str, Table] = {}
+        """As they were when their databases were asked for them."""
         self._state: str | None = None
 
     @property
@@ -58,9 +61,10 @@ class LiveTables:
         tables = dict.fromkeys(table for one in statements for table in one.found.tables)
         require_one_store(network, list(tables))
         for name in tables:
-            if name not in self._ensured:
+            declared = network.tables[name]
+            if name not in self._ensured or self._declared[name] != declared:
+                self._declared[name] = declared
                 database = self._database(network, name)
-                declared = network.tables[name]
                 database.ensure(name, declared, self._first_rows(network, name))
                 self._ensured[name] = database
         database = self._ensured[next(iter(tables))]
