@@ -25,6 +25,7 @@ from auroral.engine.ingest.tables import require_tables
 from auroral.engine.inspect.statistics import describe_entity, entities, statistics
 from auroral.engine.lifecycle.changes import QueryChanges
 from auroral.engine.locks import EngineLocks
+from auroral.engine.points.history import KeptHistory
 from auroral.engine.queries.modification import requested
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.queries.registry import QueryRegistry
@@ -244,7 +245,12 @@ class Engine:
         self._queries.restore()
         workers = (self._workers or executor.workers) if self._background else 0
         pool = StepPool[StepOutcome](workers, self._wake)
-        self._context = EngineContext(settings, store, self._queries, self._dead, pool, self._locks)
+        self._history = KeptHistory(
+            store, self._now_us, background=self._background, tell=self._wake
+        )
+        self._context = EngineContext(
+            settings, store, self._queries, self._dead, pool, self._history, self._locks
+        )
         context = self._context
         plan = initial_plan(context)
         checked = plan.checked
@@ -330,6 +336,7 @@ class Engine:
             stack.callback(self._store.close)
             stack.callback(self._dead.close)
             stack.callback(self._loop.execution.sinks.close)
+            stack.callback(self._history.close)
             stack.callback(self._ingest.close, seal=self._loop.failure is None)
             return self._statistics()
 
@@ -517,6 +524,9 @@ class Engine:
         stats = statistics(
             self._loop.execution, self._store, self._queries, wall=self._clock == "wall"
         )
+        stats["connection_points"] = {
+            name: point.statistics([]) for name, point in self._history.points.items()
+        }
         for stream, count in self._loop.retries.items():
             if count:
                 stats["streams"][stream]["retries"] = count

@@ -8,6 +8,7 @@ from typing import Any
 
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.locks import EngineLocks
+from auroral.engine.points.history import KeptHistory
 from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
@@ -40,4 +41,5 @@ class EngineContext:
     queries: QueryRegistry
     dead: DeadLetters
     pool: StepPool[StepOutcome]
+    history: KeptHistory
     locks: EngineLocks = field(default_factory=EngineLocks)

@@ -12,6 +12,7 @@ from auroral.errors import Caution, NetworkError, list_existing
 from auroral.ids import ArcId
 from auroral.network.box import LATE, Box, Resolver, Scope, late_arc
 from auroral.network.endpoints import check_endpoints, unknown_arc
+from auroral.network.point_names import with_points_resolved
 from auroral.network.types import Schema
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def check(
 
     Queries are typed by `checker`, if it is given.
     """
+    network = with_points_resolved(network)
     arcs, order = type_arcs(network, network.boxes, resolver)
     queries: dict[str, Schema] = {}
     checker = checker or query_checker
@@ -105,8 +107,12 @@ def type_arcs(
     network: Network, boxes: Iterable[str], resolver: Resolver | None = None
 ) -> tuple[dict[str, TypedArc], tuple[str, ...]]:
     """Type the arcs of some boxes and of all they rest on; also the order data flows in."""
+    network = with_points_resolved(network)
     scope = what_boxes_see(network, resolver)
     arcs = {name: TypedArc(name, s.schema_, name) for name, s in network.streams.items()}
+    for name, point in network.connection_points.items():
+        if point.schema_ is not None:
+            arcs[name] = TypedArc(name, point.schema_, name)
     for name, stream in network.streams.items():
         if stream.routed:
             late = late_arc(name)

@@ -8,7 +8,14 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from auroral.network.box import BOXES, VARIANTS
-from auroral.network.declarations import ConnectionPoint, EngineOptions, Output, Stream, Table
+from auroral.network.declarations import (
+    ConnectionPoint,
+    EngineOptions,
+    Output,
+    Stream,
+    Table,
+    ViewDeclaration,
+)
 from auroral.network.function import Function
 from auroral.network.queries import Family, Query
 
@@ -22,6 +29,7 @@ def network_schema() -> dict[str, Any]:
         "streams": Stream,
         "tables": Table,
         "connection_points": ConnectionPoint,
+        "views": ViewDeclaration,
         "outputs": Output,
     }
     models: list[type[BaseModel]] = [*sections.values(), EngineOptions, Query, Family]
@@ -51,6 +59,7 @@ def network_schema() -> dict[str, Any]:
             "boxes": _named({"oneOf": boxes}),
             "queries": _named({"anyOf": [{"type": "string"}, *queries]}),
             "connection_points": properties["connection_points"],
+            "views": properties["views"],
             "groups": _named({"type": "array", "items": {"type": "string"}}),
             "outputs": properties["outputs"],
             "engine": references[EngineOptions, "validation"],

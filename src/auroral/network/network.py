@@ -25,11 +25,13 @@ from auroral.network.declarations import (
     Output,
     Stream,
     Table,
+    ViewDeclaration,
 )
 from auroral.network.endpoints import require_reachable, unknown_arc
 from auroral.network.files import read_document, write_document
 from auroral.network.function import Function, unimportable
 from auroral.network.plain import require_plain
+from auroral.network.point_names import live_arc
 from auroral.network.positions import DocumentPositions
 from auroral.network.queries import Family, Query, Results
 from auroral.network.types import Schema
@@ -38,7 +40,7 @@ from auroral.qos.graphs import QoS
 
 M = TypeVar("M", bound=BaseModel)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")  # files are called by names, too
-_SHARED = ("streams", "tables", "boxes", "queries", "connection_points")
+_SHARED = ("streams", "tables", "boxes", "queries", "connection_points", "views")
 """The sections whose names share one name space."""
 _NAMED = ("functions", *_SHARED, "groups", "outputs")
 SECTIONS = ("network", *_NAMED, "engine")
@@ -47,6 +49,7 @@ _CLASSES: Mapping[str, type[BaseModel]] = {
     "streams": Stream,
     "tables": Table,
     "connection_points": ConnectionPoint,
+    "views": ViewDeclaration,
     "outputs": Output,
 }
 
@@ -82,6 +85,7 @@ class Network:
         self.queries: dict[str, Query] = {}
         self.functions: dict[str, Function] = {}
         self.connection_points: dict[str, ConnectionPoint] = {}
+        self.views: dict[str, ViewDeclaration] = {}
         self.groups: dict[str, tuple[str, ...]] = {}
         self.outputs: dict[str, Output] = {}
         self.engine = EngineOptions()
@@ -152,11 +156,37 @@ class Network:
         self._declare("functions", name, {"udf": udf, "returns": returns})
 
     def connection_point(
-        self, name: str, on: Arc | str, keep: str | Mapping[str, int], key: str | None = None
-    ) -> None:
-        """Let an arc remember its history."""
-        declared = {"on": self._arc_name(on), "keep": keep, "key": key}
-        self._declare("connection_points", name, declared)
+        self,
+        name: str,
+        on: Arc | str | None = None,
+        keep: str | Mapping[str, Any] | None = None,
+        key: str | None = None,
+        *,
+        store: str | None = None,
+        schema: str | Mapping[str, str] | Schema | None = None,
+    ) -> Arc:
+        """Let an arc remember its history, or give a stored data set a name.
+
+        The name is an arc too: boxes that read it read the arc as it flows.
+        """
+        given = {"on": self._arc_name(on), "keep": keep, "key": key, "store": store}
+        declared = {**given, "schema": schema}
+        self._declare("connection_points", name, {k: v for k, v in declared.items() if v})
+        return Arc(self, name)
+
+    def view(
+        self,
+        name: str,
+        arc: Arc | str,
+        *,
+        keep: str | Mapping[str, Any] | None = None,
+        materialize: str | None = None,
+        qos: QoS | None = None,
+    ) -> Arc:
+        """Name a path without an application; those who attach to it later get what is kept."""
+        declared = {"from": self._arc_name(arc), "keep": keep, "materialize": materialize}
+        self._declare("views", name, {**declared, "qos": qos})
+        return arc if isinstance(arc, Arc) else Arc(self, arc)
 
     def group(self, name: str, boxes: Sequence[Arc | str]) -> None:
         """Name boxes that a person sees as one."""
@@ -203,6 +233,7 @@ class Network:
 
     def schema_of(self, arc: str) -> Schema:
         """The schema of one arc; checks only what feeds it."""
+        arc = live_arc(self, arc)
         producer = ArcId.parse(arc).producer
         if arc in self.tables:
             return self.tables[arc].schema_
@@ -409,7 +440,11 @@ class Network:
 
     def _require_free(self, section: str, name: Any) -> None:
         shared = section in _SHARED
-        what = "a stream, table, box, query or connection point" if shared else f"one of {section}"
+        what = (
+            "a stream, table, box, query, connection point or view"
+            if shared
+            else f"one of {section}"
+        )
         self._require_name(name, what, (section, name))
         for other in _SHARED if shared else (section,):
             if name in getattr(self, other):

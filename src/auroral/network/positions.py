@@ -16,6 +16,7 @@ _SINGULAR = {
     "boxes": "box",
     "queries": "query",
     "connection_points": "connection point",
+    "views": "view",
     "groups": "group",
     "outputs": "output",
 }

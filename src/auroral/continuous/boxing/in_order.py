@@ -16,6 +16,7 @@ from auroral.continuous.boxing.progress import progressing
 from auroral.network.box import Box
 from auroral.network.check import type_arcs
 from auroral.network.network import Network
+from auroral.network.point_names import rewired, with_points_resolved
 
 SORTED = "sorted"
 
@@ -30,6 +31,7 @@ def in_order(network: Network) -> Network:
     >>> {name: box.sources() for name, box in in_order(net).boxes.items()}
     {'s#sorted': ('s',), 'f': ('s#sorted',)}
     """
+    network = with_points_resolved(network)
     arcs, order = type_arcs(network, network.boxes)
     progress = progressing(network, arcs, order)
     boxes: dict[str, Box] = {}
@@ -45,7 +47,7 @@ def in_order(network: Network) -> Network:
                 sort(name, declared.on)
     for name in order:
         box = network.boxes[name]
-        boxes[name] = _rewired(box, instead)
+        boxes[name] = rewired(box, instead)
         if isinstance(box, Union) and progress[name]:
             sort(name, progress[name][0])
         elif isinstance(box, Join) and progress[name] and box.left is not None:
@@ -59,9 +61,3 @@ def in_order(network: Network) -> Network:
         for name, output in network.outputs.items()
     }
     return changed
-
-
-def _rewired(box: Box, instead: dict[str, str]) -> Box:
-    sources = tuple(instead.get(arc, arc) for arc in box.sources())
-    key = {"input": sources[0]} if "input" in type(box).model_fields else {"inputs": sources}
-    return box.model_copy(update=key)

@@ -47,8 +47,10 @@ class Outputs:
         queries: QueryRegistry,
         bound: BoundOutputs,
         locks: EngineLocks,
+        kept: Callable[[], Collection[str]] = lambda: (),
     ):
-        """`sources` are arcs and queries by output."""
+        """`sources` are arcs and queries by output; those `kept` are merged by somebody else."""
+        self._kept = kept
         self._store = store
         self._queries = queries
         self._stepper = stepper
@@ -214,7 +216,7 @@ class Outputs:
             *self._whole,
             *(query.arc for query in self._queries.standalone.running.queries.values()),
         ]:
-            if len(self._store.segments(arc)) > _MOST_WAITING:
+            if len(self._store.segments(arc)) > _MOST_WAITING and arc not in self._kept():
                 self._store.compact(arc)
         there = self._queries.logs()
         for log in self._store.held():

@@ -196,11 +196,20 @@ class Loop:
             delivered = self.execution.sinks.deliver()
             if worked:
                 self.execution.outputs.compact()
+                self._tend_history(nested)
             elif until is None and self._tick_due():
                 self._ingest.tick()
                 worked = True
         self._notify()
         return bool(fed or worked or delivered)
+
+    def _tend_history(self, nested: bool) -> None:
+        """Let kept history expire, and merge what is small."""
+        execution = self.execution
+        if not nested:
+            now = not self._background
+            in_use = execution.stepper.reading
+            execution.context.history.tend(execution.watermarks, in_use, now=now)
 
     def _step(self, complete: int) -> bool:
         limits = self._limits()  # who looks after that: what comes next is the same from now on

@@ -92,6 +92,7 @@ def build_execution(
     store.progressing = plan.progressing
     begin = lambda box: max(queries.versions.epoch_start, plan.standalone.began(box))  # noqa: E731
     register_consumers(store, superboxes, arcs, watermarks.logs(), begin)
+    context.history.serve(checked, watermarks, begin)
     release_retained(store, queries.versions.next_epoch)
     _forget_steps(store, superboxes)
     if ended is not None:
@@ -110,13 +111,22 @@ def build_execution(
         list(steps.values()),
         train=settings.train,
         timeout_s=settings.step_timeout_s,
+        recorder=context.history,
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in settings.network.outputs.items() if n not in arcs}
 
     sinks = Sinks(store, queries) if before is None else before.sinks
     outputs = Outputs(
-        checked, store, sources, settings.now_us, stepper, queries, sinks.bound, context.locks
+        checked,
+        store,
+        sources,
+        settings.now_us,
+        stepper,
+        queries,
+        sinks.bound,
+        context.locks,
+        lambda: context.history.arcs,
     )
     if before is not None:
         outputs.lag_s = before.outputs.lag_s
