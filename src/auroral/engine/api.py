@@ -25,6 +25,8 @@ from auroral.engine.ingest.tables import require_tables
 from auroral.engine.inspect.statistics import describe_entity, entities, statistics
 from auroral.engine.lifecycle.changes import QueryChanges
 from auroral.engine.locks import EngineLocks
+from auroral.engine.points.attaching import Attaching
+from auroral.engine.points.attachments import Attachments
 from auroral.engine.points.history import KeptHistory
 from auroral.engine.queries.modification import requested
 from auroral.engine.queries.registrar import Registrar
@@ -44,6 +46,7 @@ from auroral.io.open import as_sink, naming
 from auroral.io.paths import require_local
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.sources.source import Source
+from auroral.network.arc import Arc
 from auroral.network.check import CheckedNetwork, check
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
@@ -245,11 +248,19 @@ class Engine:
         self._queries.restore()
         workers = (self._workers or executor.workers) if self._background else 0
         pool = StepPool[StepOutcome](workers, self._wake)
-        self._history = KeptHistory(
-            store, self._now_us, background=self._background, tell=self._wake
-        )
+        threads: dict[str, Any] = {"background": self._background, "tell": self._wake}
+        now_us = None if self._clock == "arrival" else self._now_us
+        self._history = KeptHistory(store, now_us, **threads)
+        self._attachments = Attachments(store, self._history, **threads)
         self._context = EngineContext(
-            settings, store, self._queries, self._dead, pool, self._history, self._locks
+            settings,
+            store,
+            self._queries,
+            self._dead,
+            pool,
+            self._history,
+            self._attachments,
+            self._locks,
         )
         context = self._context
         plan = initial_plan(context)
@@ -268,6 +279,7 @@ class Engine:
         )
         self._now_us.not_before(self._ingest.newest_us)
         execution = build_execution(context, plan, ended=self._ingest.ended)
+        self._attachments.restore(execution)
         sources = [*self._sources, *declared_sources(self.network, self._sources)]
         self._endless = not all(source.finite for source in sources)
         self._loop = Loop(
@@ -280,6 +292,16 @@ class Engine:
             lock=self._locks.round,
         )
         self._changing = QueryChanges(self._queries, self._ingest, self._loop, self._locks.changes)
+        self._attaching = Attaching(
+            store,
+            self.network,
+            self._history,
+            self._attachments,
+            self._ingest,
+            self._loop,
+            self._locks.changes,
+            self._queries.catalogue.names,
+        )
         try:
             self._bind(last=False)  # what waits for sinks of queries that the network has no more
             self._changing.change(*self._queries.declared(), declared=True)
@@ -309,7 +331,38 @@ class Engine:
         tuples that arrive after the call.
         """
         self._require_running()
+        self._attachments.require_free(add or {})
         self._changing.change(*requested(add, remove))
+        self._loop.wake()
+
+    # ── queries over the past ──
+
+    def attach(
+        self,
+        point: str,
+        query: str | Callable[[Arc], Arc],
+        *,
+        name: str | None = None,
+        since: Any = None,
+    ) -> str:
+        """Attach a query to a connection point or a view, and return its name.
+
+        `query` is SQL over the point's name, or a function from arc to arc. It gives what the point
+        keeps, from `since` on if that is given, a value of the field by which the arc makes
+        progress, and then what flows, until `detach`. `dequeue` and `bind_sink` know it by its
+        name.
+        """
+        self._require_running()
+        self._loop.require_outside("attach a query")
+        found = self._attaching.attach(point, query, name, since)
+        self._loop.wake()
+        return found
+
+    def detach(self, name: str) -> None:
+        """End an attached query; what nobody has taken of its results is dropped."""
+        self._require_running()
+        self._loop.require_outside("detach a query")
+        self._attaching.detach(name)
         self._loop.wake()
 
     def matches(self, query: str | None = None) -> pa.Table:
@@ -392,7 +445,12 @@ class Engine:
         require_name(output, "an output or a query")
         self._require_running()
         outputs = self._loop.execution.outputs
-        return outputs.dequeue(output, limit, self._require_running)
+        if output in self._attachments and outputs.found(output) is None:
+            self._attachments.require_well(output)
+        table = outputs.dequeue(output, limit, self._require_running)
+        if not table.num_rows:
+            self._attachments.require_well(output)
+        return table
 
     def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
         """The results of many queries, each tuple once, with the list of its `queries`.
@@ -414,6 +472,7 @@ class Engine:
         """
         self._drain(timeout_s)
         self._loop.execution.require_well()
+        self._attachments.require_well()
 
     def _drain(self, timeout_s: float | None = None) -> None:
         self._require_running()
@@ -525,8 +584,10 @@ class Engine:
             self._loop.execution, self._store, self._queries, wall=self._clock == "wall"
         )
         stats["connection_points"] = {
-            name: point.statistics([]) for name, point in self._history.points.items()
+            name: point.statistics(self._attachments.on(name))
+            for name, point in self._history.points.items()
         }
+        stats["attachments"] = self._attachments.statistics()
         for stream, count in self._loop.retries.items():
             if count:
                 stats["streams"][stream]["retries"] = count

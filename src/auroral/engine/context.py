@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.locks import EngineLocks
 from auroral.engine.points.history import KeptHistory
 from auroral.engine.queries.registry import QueryRegistry
+from auroral.engine.results.outputs import AttachedResults
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
 from auroral.network.network import Network
@@ -32,6 +33,26 @@ class Settings:
     step_timeout_s: float | None = None
 
 
+class AttachedQueries(AttachedResults, Protocol):
+    """The attached queries, as executions know them."""
+
+    def step(self, execution: Any, complete: int, *, live: bool) -> bool:
+        """Let them work; `live`: the network has had something to do in this round."""
+        ...
+
+    def reached(self, moment: int) -> bool:
+        """Whether they have processed everything before a moment."""
+        ...
+
+    def reading(self) -> set[int]:
+        """The segments, by id, that their steps under way read."""
+        ...
+
+    def close(self, *, commit: bool) -> None:
+        """End after the steps under way."""
+        ...
+
+
 @dataclass(frozen=True)
 class EngineContext:
     """What all executions of an engine share."""
@@ -42,4 +63,5 @@ class EngineContext:
     dead: DeadLetters
     pool: StepPool[StepOutcome]
     history: KeptHistory
+    attachments: AttachedQueries
     locks: EngineLocks = field(default_factory=EngineLocks)

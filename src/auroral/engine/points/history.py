@@ -31,11 +31,12 @@ class KeptHistory:
     def __init__(
         self,
         store: Store,
-        now_us: Callable[[], int],
+        now_us: Callable[[], int] | None,
         *,
         background: bool = True,
         tell: Callable[[], None] = lambda: None,
     ):
+        """Without `now_us` the time is what the newest tuple of an arc says."""
         self._store = store
         self._now_us = now_us
         self._background = background
@@ -131,7 +132,7 @@ class KeptHistory:
         self._tended_s = time.monotonic()
         for point in self.points.values():
             mark = point.latest_mark(watermarks.marks_of(point.arc))
-            change = point.expire(mark, self._now_us())
+            change = point.expire(mark, self.now_us(point))
             if change is not None:
                 self._store.commit(change)
         self._merge_small(in_use)
@@ -174,6 +175,16 @@ class KeptHistory:
         self._merging.close()
 
     # ── looking ──
+
+    def now_us(self, point: PointHistory) -> int:
+        """The time by which the history of a point expires that has no mark."""
+        return point.newest_entry() if self._now_us is None else self._now_us()
+
+    def has_dropped(self, point: PointHistory, moment: int) -> bool:
+        """Whether the arc of a point has had tuples before a moment."""
+        counts = self._store.counters
+        every = counts.get((point.arc, "tuples"), counts.get((point.arc, "in"), 0))
+        return every > self._store.rows_since(point.arc, moment)
 
     @property
     def arcs(self) -> set[str]:

@@ -56,7 +56,7 @@ class MarksLog:
         """What is to be written of the moves before a moment, and what to remember then."""
         if until <= self.recorded:
             return [], {}
-        found = _between(series, self.recorded, until)
+        found = moves_between(series, self.recorded, until)
         self.recorded = until
         written = [self._segment(found, until)] if found else []
         return written, {self._recorded_key: until}
@@ -126,7 +126,8 @@ class MarksLog:
         return {name: part for name, part in cut.items() if len(part[0])}
 
 
-def _between(series: Mapping[str, LowWater], first: int, last: int) -> Moves:
+def moves_between(series: Mapping[str, LowWater], first: int, last: int) -> Moves:
+    """The moves of some series from a moment on, before another."""
     found = {}
     for name, mark in series.items():
         start, stop = np.searchsorted(mark.moments, [first, last])

@@ -15,7 +15,7 @@ from auroral.network.check import CheckedNetwork
 from auroral.network.types import Schema
 from auroral.progress.lowwater import LowWater
 from auroral.progress.propagation import ArcProgress
-from auroral.progress.values import clock_to_mark, from_mark
+from auroral.progress.values import clock_to_mark, column_marks, from_mark
 from auroral.storage import Change, Segment, Store, UnwrittenSegment
 
 _MERGED_MARKS = 64
@@ -149,6 +149,28 @@ class PointHistory:
             times = self._columns(segment, [ENTRY])[ENTRY].to_numpy()
             self._newest_entry[segment.id] = int(times.max())
         return self._newest_entry[segment.id]
+
+    def newest_entry(self) -> int:
+        """When the newest tuple of the arc entered; 0 if there is none."""
+        held = [segment for segment in self._store.segments(self.arc) if segment.file]
+        return max((self._entered(segment) for segment in held[-1:]), default=0)
+
+    def least_kept(self, begins: int, mark: Any) -> Any:
+        """The least value of the progressing attribute that is sure to be kept.
+
+        That is what time says, or the value of the oldest tuple, of which `begins` is the moment.
+        """
+        assert self.attribute is not None
+        if self.kept.time_us is not None and self.kept.rows is None and mark is not None:
+            return self._time_bound(mark, 0)[1]
+        for segment in self._store.segments(self.arc, begins):
+            if segment.file and segment.first <= begins:
+                table = self._columns(segment, ["_seq", self.attribute])
+                values, known = column_marks(table[self.attribute])
+                chosen = values[known & (table["_seq"].to_numpy() == begins)]
+                if len(chosen):
+                    return chosen[:1].tolist()[0]
+        return None
 
     def _columns(self, segment: Segment, columns: list[str]) -> Any:
         return self._store.table(segment, columns)

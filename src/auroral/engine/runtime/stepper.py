@@ -130,7 +130,11 @@ class Stepper:
         self._failed: tuple[Train, BaseException] | None = None
         """The step that failed; what others do meanwhile is committed before that is told."""
         # Recorded and not committed: run again on the same moments, after a crash or a failure.
-        self._unfinished = {box: (i, last) for i, box, _, last in store.manifest.open_steps()}
+        self._unfinished = {
+            box: (number, last)
+            for number, box, _, last in store.manifest.open_steps()
+            if box in self._steps
+        }
 
     def take_over(self, before: Stepper) -> None:
         """Go on with what was measured, and with steps under way, when boxes come or go."""

@@ -25,6 +25,7 @@ from auroral.engine.topology.consumers import (
 from auroral.engine.topology.plan import ExecutionPlan, empty_slots, make_plan
 from auroral.engine.topology.steps import Step, superbox_steps
 from auroral.errors import RunError
+from auroral.ids import AttachmentId
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
 from auroral.storage import Change, Store
@@ -127,6 +128,7 @@ def build_execution(
         sinks.bound,
         context.locks,
         lambda: context.history.arcs,
+        context.attachments,
     )
     if before is not None:
         outputs.lag_s = before.outputs.lag_s
@@ -213,5 +215,5 @@ def _forget_steps(store: Store, superboxes: Sequence[Superbox]) -> None:
     """Steps that a crash left behind of boxes that are no more are nobody's to run again."""
     names = {superbox.name for superbox in superboxes}
     for step, box, _, _ in store.manifest.open_steps():
-        if box not in names:
+        if box not in names and AttachmentId.of(box) is None:
             store.commit(Change(finished_step=step))

@@ -83,7 +83,7 @@ def make_plan(
     )
     watermarks = WatermarkTracker(checked)
     progressing = {arc: list(marks) for arc, marks in watermarks.arcs().items()}
-    place = slots(store) / str(next(_NUMBERS))
+    place = new_place(store)
     stateful = {
         superbox.stateful: kernel_runner(
             settings.executor,
@@ -101,6 +101,11 @@ def make_plan(
     return ExecutionPlan(
         standalone, flows, checked, arcs, superboxes, same, progressing, runner, stateful, place
     )
+
+
+def new_place(store: Store) -> Path:
+    """Where the plans of another network have their slots."""
+    return slots(store) / str(next(_NUMBERS))
 
 
 def slots(store: Store) -> Path:
