@@ -15,10 +15,10 @@ from auroral.ids import AttachmentId
 from auroral.network.arc import Arc
 from auroral.network.box import BOXES, Box, Resolver, class_of
 from auroral.network.check import not_revisable, type_arcs, what_boxes_see
-from auroral.network.declarations import ConnectionPoint, Stream
+from auroral.network.declarations import Stream
 from auroral.network.function import unimportable
 from auroral.network.network import Network
-from auroral.network.point_names import rewired, with_points_resolved
+from auroral.network.point_names import rewired
 from auroral.progress.lowwater import GroupedLowWater
 
 Build = Callable[[Arc], Arc]
@@ -93,15 +93,13 @@ def branch_of(
     return branch
 
 
-def _empty(network: Network, point: PointHistory) -> Network:
+def _empty(network: Network, point: PointHistory, stream: str) -> Network:
     """A network with the arc of a point as its only stream; tables and functions are the same."""
     found = copy.copy(network)
-    found.streams = {point.arc: _stream(point)}
+    found.streams = {stream: _stream(point)}
     found.tables, found.functions = dict(network.tables), dict(network.functions)
     found.boxes, found.queries, found.outputs = {}, {}, {}
-    found.groups, found.views = {}, {}
-    alias = ConnectionPoint(on=point.arc, keep="all")
-    found.connection_points = {point.name: alias} if point.name != point.arc else {}
+    found.groups, found.views, found.connection_points = {}, {}, {}
     found.engine = network.engine.model_copy(update={"order": None})
     return found
 
@@ -125,7 +123,7 @@ def _compiled(
     meant: Sequence[str],
     resolver: Resolver | None,
 ) -> Branch:
-    own = _empty(network, point)
+    own = _empty(network, point, point.arc)
     assert query.sql is not None
     stream = network.streams.get(point.arc)
     compiled = compile_query(
@@ -142,7 +140,7 @@ def _compiled(
 
 
 def _built(network: Network, point: PointHistory, name: str, build: Build) -> Branch:
-    own = _empty(network, point)
+    own = _empty(network, point, point.name)
     sections = ("streams", "tables", "queries", "functions", "connection_points", "views")
     before = {section: set(getattr(own, section)) for section in (*sections, "groups", "outputs")}
     result = build(Arc(own, point.name))
@@ -152,12 +150,10 @@ def _built(network: Network, point: PointHistory, name: str, build: Build) -> Br
     for section, names in before.items():
         if set(getattr(own, section)) != names:
             raise UsageError("BAD_CALL", f"an attached query adds boxes only, not {section}")
-    resolved = with_points_resolved(own)
-    arcs, order = type_arcs(resolved, resolved.boxes)
-    output = point.arc if result.name == point.name else result.name
-    boxes = dict(resolved.boxes)
-    if output == point.arc:
-        boxes[""] = Map(input=point.arc, keep="*", compute={})
+    arcs, order = type_arcs(own, own.boxes)
+    boxes = dict(own.boxes)
+    if result.name == point.name:
+        boxes[""] = Map(input=point.name, keep="*", compute={})
         order = (*order, "")
     number = {box: str(AttachmentId(name).box(at + 1)) for at, box in enumerate(order)}
     renamed = {
@@ -165,8 +161,10 @@ def _built(network: Network, point: PointHistory, name: str, build: Build) -> Br
         for arc, typed in arcs.items()
         if typed.producer in number
     }
+    output = number[""] if result.name == point.name else renamed[result.name]
+    renamed[point.name] = point.arc
+    own.streams = {point.arc: own.streams[point.name]}
     own.boxes = {number[box]: rewired(boxes[box], renamed) for box in order}
-    output = number[""] if output == point.arc else renamed[output]
     document = {box: _document(found) for box, found in own.boxes.items()}
     return Branch(AdHocQuery(None, document, output), own, output)
 
@@ -180,7 +178,7 @@ def _document(box: Box) -> dict[str, Any]:
 
 
 def _rebuilt(network: Network, point: PointHistory, query: AdHocQuery) -> Branch:
-    own = _empty(network, point)
+    own = _empty(network, point, point.arc)
     for name, declared in query.boxes.items():
         cls = class_of(declared, declared["box"]) if declared["box"] in BOXES else None
         if cls is None:

@@ -95,7 +95,7 @@ class Attaching:
         return moment
 
     def _await(self, point: PointHistory, moment: int) -> None:
-        """Wait until all tuples of the arc before a moment are there, and it is known which stay."""
+        """Wait until all tuples of the arc before a moment are there: which stay is known then."""
         while self._loop.execution.stepper.emitted_before(point.arc) < moment:
             if self._loop.failure is not None:
                 raise self._loop.failure
