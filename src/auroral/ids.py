@@ -341,6 +341,70 @@ class PendingReader:
 
 
 @dataclass(frozen=True)
+class HistoryReader:
+    """The consumer that keeps the history of a connection point or view in its log.
+
+    >>> str(HistoryReader("recent")), HistoryReader.parse("history@recent")
+    ('history@recent', HistoryReader(point='recent'))
+    >>> HistoryReader.parse("crowd") is None
+    True
+    """
+
+    point: str
+
+    @staticmethod
+    def parse(text: str) -> HistoryReader | None:
+        return HistoryReader(text.removeprefix(_HISTORY)) if text.startswith(_HISTORY) else None
+
+    def __str__(self) -> str:
+        return _HISTORY + self.point
+
+
+@dataclass(frozen=True)
+class MarksLogId:
+    """The log of the moves of the marks of a connection point's arc.
+
+    >>> str(MarksLogId("recent")), MarksLogId.parse("marks@recent")
+    ('marks@recent', MarksLogId(point='recent'))
+    """
+
+    point: str
+
+    @staticmethod
+    def parse(text: str) -> MarksLogId | None:
+        return MarksLogId(text.removeprefix(_MARKS)) if text.startswith(_MARKS) else None
+
+    def __str__(self) -> str:
+        return _MARKS + self.point
+
+
+@dataclass(frozen=True)
+class AttachmentId:
+    """An attachment; its boxes are named after it, as those of a query are: `attach@hot#1`.
+
+    >>> str(AttachmentId("hot")), AttachmentId.of("attach@hot#1#windows/3")
+    ('attach@hot', AttachmentId(name='hot'))
+    >>> str(AttachmentId("hot").box(2)), AttachmentId.of("hot#1") is None
+    ('attach@hot#2', True)
+    """
+
+    name: str
+
+    @staticmethod
+    def of(text: str) -> AttachmentId | None:
+        """The attachment that a box is of, or an arc, a log or a consumer of such a box."""
+        if not text.startswith(_ATTACHMENT):
+            return None
+        return AttachmentId(text.removeprefix(_ATTACHMENT).partition("#")[0])
+
+    def box(self, number: int) -> QueryBoxId:
+        return QueryBoxId(str(self), number)
+
+    def __str__(self) -> str:
+        return _ATTACHMENT + self.name
+
+
+@dataclass(frozen=True)
 class LogOwner:
     """The box or stream that a log belongs to."""
 
@@ -375,7 +439,10 @@ HELD = "results"
 """The consumer that alone decides what a log of query results keeps."""
 
 _PARTS = ("sorted", "write", "lookup")
+_ATTACHMENT = "attach@"
 _EDDY = "eddy@"
+_HISTORY = "history@"
+_MARKS = "marks@"
 _ORIGINS = "origins@"
 _ENTRY = "@in"
 _PENDING_LOG = "rest@"
@@ -385,13 +452,14 @@ _PENDING = "rest "
 
 
 def is_superbox(consumer: str) -> bool:
-    """Whether a consumer of a log is a superbox.
+    """Whether a consumer of a log is a superbox of the network; those of attachments are not.
 
-    >>> [is_superbox(name) for name in ("crowd", "output alerts", "progress@")]
-    [True, False, False]
+    >>> [is_superbox(name) for name in ("crowd", "output alerts", "progress@", "attach@hot#1")]
+    [True, False, False, False]
     """
     special = (ALL_QUERIES, HELD, WATERMARKS, NEXT_EPOCH)
-    return consumer not in special and not consumer.startswith((_OUTPUT, _PENDING))
+    others = (_OUTPUT, _PENDING, _HISTORY, _ATTACHMENT)
+    return consumer not in special and not consumer.startswith(others)
 
 
 def is_eddy(consumer: str) -> bool:

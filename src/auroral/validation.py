@@ -105,7 +105,7 @@ def worst_mistake(error: ValidationError, cls: type[BaseModel], declared: Any) -
 
 
 def _keys_of(finding: ErrorDetails, declared: Any) -> KeyPath:
-    """The location without the branches of unions, which Pydantic names too (`int`, `KeepRows`)."""
+    """The location without the branches of unions, which Pydantic names too (`int`, `Keep`)."""
     location: list[str | int] = []
     for part in finding["loc"]:
         is_item = isinstance(declared, Sequence) and isinstance(part, int) and part < len(declared)

@@ -187,7 +187,7 @@ MISTAKES = [
     ("2 hours", "-2 hours", "BAD_DURATION", 16, POINT, ("'-2 hours'",)),
     ("2 hours", "0 s", "BAD_DURATION", 16, POINT, ("some time",)),
     ("2 hours", "9" * 400 + " s", "BAD_DURATION", 16, POINT, ("too long",)),
-    ('keep: "2 hours"', "keep: 5", "BAD_PARAMETER", 16, POINT, ("text or keys (rows)",)),
+    ('keep: "2 hours"', "keep: 5", "BAD_PARAMETER", 16, POINT, ("text or keys (time, rows)",)),
     ('keep: "2 hours"', "keep: {rows: 0}", "BAD_PARAMETER", 16, POINT, ("more than 0",)),
     ('keep: "2 hours"', "keep: {rows: '5'}", "BAD_PARAMETER", 16, POINT, ("whole number",)),
     # windows and orders

@@ -35,6 +35,9 @@ from auroral.engine.lifecycle.edits import NetworkEdit, read_edit
 from auroral.engine.lifecycle.epochs import RUNNING, DeclaredNetwork
 from auroral.engine.lifecycle.network_changes import NetworkChanges
 from auroral.engine.locks import EngineLocks
+from auroral.engine.points.attaching import Attaching
+from auroral.engine.points.attachments import Attachments
+from auroral.engine.points.history import KeptHistory
 from auroral.engine.queries.modification import requested
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.queries.registry import QueryRegistry
@@ -64,6 +67,7 @@ from auroral.io.open import as_sink, naming
 from auroral.io.paths import require_local
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.sources.source import Source
+from auroral.network.arc import Arc
 from auroral.network.check import CheckedNetwork, check
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
@@ -322,8 +326,20 @@ class Engine:
         workers = (self._workers or executor.workers) if self._background else 0
         pool = StepPool[StepOutcome](workers, self._wake)
         self._live_tables = LiveTables(store, self._tables)
+        threads: dict[str, Any] = {"background": self._background, "tell": self._wake}
+        now_us = None if self._clock == "arrival" else self._now_us
+        self._history = KeptHistory(store, now_us, **threads)
+        self._attachments = Attachments(store, self._history, **threads)
         self._context = EngineContext(
-            settings, store, self._queries, self._dead, pool, self._live_tables, self._locks
+            settings,
+            store,
+            self._queries,
+            self._dead,
+            pool,
+            self._live_tables,
+            self._history,
+            self._attachments,
+            self._locks,
         )
         context = self._context
         plan = initial_plan(context)
@@ -344,6 +360,7 @@ class Engine:
         )
         self._now_us.not_before(self._ingest.newest_us)
         execution = build_execution(context, plan, ended=self._ingest.ended)
+        self._attachments.restore(execution)
         sources = [*self._sources, *declared_sources(self.network, self._sources)]
         sources = [] if edited else sources  # the streams may be others
         self._endless = not all(source.finite for source in sources)
@@ -360,6 +377,16 @@ class Engine:
         self._changing = QueryChanges(self._queries, self._ingest, self._loop, self._locks.changes)
         self._network_changes = NetworkChanges(
             context, self._ingest, self._loop, self._locks.changes
+        )
+        self._attaching = Attaching(
+            store,
+            lambda: self.network,
+            self._history,
+            self._attachments,
+            self._ingest,
+            self._loop,
+            self._locks.changes,
+            self._queries.catalogue.names,
         )
         try:
             self._bind(last=False)  # what waits for sinks of queries that the network has no more
@@ -409,6 +436,7 @@ class Engine:
         removed and rebuilt, and whether the state of rebuilt boxes was kept, drained or reset.
         """
         self._require_running()
+        self._attachments.require_free(add or {})
         wanted = read_edit(self.network.compact or self.network, add, remove, network)
         if wanted.network is None:
             self._changing.change(*requested(wanted.add, wanted.remove))
@@ -469,6 +497,36 @@ class Engine:
         position = self._store.manifest.source(ALL_SOURCES)
         self._loop.change_sources(gone, named_apart(network, fresh, sources), position)
 
+    # ── queries over the past ──
+
+    def attach(
+        self,
+        point: str,
+        query: str | Callable[[Arc], Arc],
+        *,
+        name: str | None = None,
+        since: Any = None,
+    ) -> str:
+        """Attach a query to a connection point or a view, and return its name.
+
+        `query` is SQL over the point's name, or a function from arc to arc. It gives what the point
+        keeps, from `since` on if that is given, a value of the field by which the arc makes
+        progress, and then what flows, until `detach`. `dequeue` and `bind_sink` know it by its
+        name.
+        """
+        self._require_running()
+        self._loop.require_outside("attach a query")
+        found = self._attaching.attach(point, query, name, since)
+        self._loop.wake()
+        return found
+
+    def detach(self, name: str) -> None:
+        """End an attached query; what nobody has taken of its results is dropped."""
+        self._require_running()
+        self._loop.require_outside("detach a query")
+        self._attaching.detach(name)
+        self._loop.wake()
+
     def matches(self, query: str | None = None) -> pa.Table:
         """How often each query matched, exactly once, and on how many tuples it failed."""
         self._require_running()
@@ -494,6 +552,7 @@ class Engine:
             stack.callback(self._dead.close)
             stack.callback(self._live_tables.close)
             stack.callback(self._loop.execution.sinks.close)
+            stack.callback(self._history.close)
             stack.callback(self._ingest.close, seal=self._loop.failure is None)
             return self._statistics()
 
@@ -549,7 +608,12 @@ class Engine:
         require_name(output, "an output or a query")
         self._require_running()
         outputs = self._loop.execution.outputs
-        return outputs.dequeue(output, limit, self._require_running)
+        if output in self._attachments and outputs.found(output) is None:
+            self._attachments.require_well(output)
+        table = outputs.dequeue(output, limit, self._require_running)
+        if not table.num_rows:
+            self._attachments.require_well(output)
+        return table
 
     def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
         """The results of many queries, each tuple once, with the list of its `queries`.
@@ -577,6 +641,7 @@ class Engine:
         """
         self._drain(timeout_s)
         self._loop.execution.require_well()
+        self._attachments.require_well()
 
     def _drain(self, timeout_s: float | None = None) -> None:
         self._require_running()
@@ -687,6 +752,11 @@ class Engine:
         stats = statistics(
             self._loop.execution, self._store, self._queries, wall=self._clock == "wall"
         )
+        stats["connection_points"] = {
+            name: point.statistics(self._attachments.on(name))
+            for name, point in self._history.points.items()
+        }
+        stats["attachments"] = self._attachments.statistics()
         for stream, count in self._loop.retries.items():
             if count:
                 stats["streams"][stream]["retries"] = count

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.locks import EngineLocks
+from auroral.engine.points.history import KeptHistory
 from auroral.engine.queries.registry import QueryRegistry
+from auroral.engine.results.outputs import AttachedResults
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.tables.live import LiveTables
@@ -28,6 +30,30 @@ class Settings:
     step_timeout_s: float | None = None
 
 
+class AttachedQueries(AttachedResults, Protocol):
+    """The attached queries, as executions know them."""
+
+    def step(self, execution: Any, complete: int, *, live: bool) -> bool:
+        """Let them work; `live`: the network has had something to do in this round."""
+        ...
+
+    def reached(self, moment: int) -> bool:
+        """Whether they have processed everything before a moment."""
+        ...
+
+    def reading(self) -> set[int]:
+        """The segments, by id, that their steps under way read."""
+        ...
+
+    def reading_arc(self, arc: str) -> list[str]:
+        """Those that read an arc, by the name of a connection point on it."""
+        ...
+
+    def close(self, *, commit: bool) -> None:
+        """End after the steps under way."""
+        ...
+
+
 @dataclass(frozen=True)
 class EngineContext:
     """What all executions of an engine share."""
@@ -38,4 +64,6 @@ class EngineContext:
     dead: DeadLetters
     pool: StepPool[StepOutcome]
     tables: LiveTables
+    history: KeptHistory
+    attachments: AttachedQueries
     locks: EngineLocks = field(default_factory=EngineLocks)

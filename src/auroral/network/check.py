@@ -12,6 +12,7 @@ from auroral.errors import Caution, NetworkError, list_existing
 from auroral.ids import ArcId
 from auroral.network.box import LATE, Box, Resolver, Scope, late_arc
 from auroral.network.endpoints import check_endpoints, unknown_arc
+from auroral.network.point_names import with_points_resolved
 from auroral.network.superboxes import boxes_of, check_templates, require_fields, upstream_of
 from auroral.network.types import Schema
 
@@ -94,7 +95,7 @@ def check(
     Queries are typed by `checker`, if it is given.
     """
     check_templates(network)
-    network = network.flattened()
+    network = with_points_resolved(network.flattened())
     arcs, order = type_arcs(network, network.boxes, resolver)
     queries: dict[str, Schema] = {}
     checker = checker or query_checker
@@ -114,8 +115,12 @@ def type_arcs(
     plain = network.flattened()
     if plain is not network:
         network, boxes = plain, boxes_of(plain, list(boxes))
+    network = with_points_resolved(network)
     scope = what_boxes_see(network, resolver)
     arcs = {name: TypedArc(name, s.schema_, name) for name, s in network.streams.items()}
+    for name, point in network.connection_points.items():
+        if point.schema_ is not None:
+            arcs[name] = TypedArc(name, point.schema_, name)
     for name, stream in network.streams.items():
         if stream.routed:
             late = late_arc(name)

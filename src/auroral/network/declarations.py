@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -132,6 +133,8 @@ DeclaredSchema = Annotated[
 ]
 DAY_US = 86_400_000_000
 STORES = ("sqlite://", "postgresql://")
+DATA_SETS = ("parquet:", "csv:", *STORES)
+"""How the address of a stored data set begins."""
 Options = Annotated[dict[str, Any], Field(description="format, path and options of the format")]
 
 
@@ -272,22 +275,94 @@ class Table(Described):
             require_store(self.store)
 
 
-class KeepRows(Declaration):
-    """History by count."""
+class Keep(Declaration):
+    """History by time, by count, or both; where both are given, both bounds hold."""
 
-    rows: Annotated[StrictInt, Field(gt=0)]
+    time: StrictStr | None = None
+    rows: Annotated[StrictInt, Field(gt=0)] | None = None
+
+
+KEEP_ALL = "all"
+"""What `keep` says if nothing is ever dropped."""
 
 
 class ConnectionPoint(Described):
-    """An arc that remembers history and takes new branches while running."""
+    """An arc that remembers history and takes new branches while running.
 
-    on: StrictStr
-    keep: StrictStr | KeepRows
+    With `store` it stands for a stored data set instead, of a `schema` and a `key`.
+    """
+
+    on: StrictStr | None = None
+    keep: StrictStr | Keep | None = None
     key: StrictStr | None = None
+    store: StrictStr | None = None
+    schema_: Annotated[DeclaredSchema | None, Field(alias="schema")] = None
+
+    @property
+    def dangling(self) -> bool:
+        """Whether it stands for a stored data set and not for an arc."""
+        return self.store is not None
 
     def model_post_init(self, _context: Any) -> None:
-        if isinstance(self.keep, str) and duration_us(self.keep, "keep") == 0:
-            raise NetworkError("BAD_DURATION", "expected some time, found none", where="key keep")
+        if self.store is not None:
+            self._require_dangling()
+            return
+        if self.schema_ is not None:
+            problem = "schema belongs to a stored data set; an arc has a schema already"
+            raise NetworkError("BAD_PARAMETER", problem, where="key schema", hint="drop it")
+        for key in ("on", "keep"):
+            if getattr(self, key) is None:
+                raise NetworkError(
+                    "MISSING_KEY",
+                    f"expected {key}: a connection point is on an arc and keeps some history,"
+                    " or stands for a store",
+                )
+        require_keep(self.keep)
+
+    def _require_dangling(self) -> None:
+        assert self.store is not None
+        for key in ("on", "keep"):
+            if getattr(self, key) is not None:
+                problem = f"a connection point for a stored data set has no {key}"
+                raise NetworkError("BAD_PARAMETER", problem, where=f"key {key}", hint="drop it")
+        if self.schema_ is None or self.key is None:
+            missing = "schema" if self.schema_ is None else "key"
+            problem = f"expected {missing}: a stored data set has a schema and a key"
+            raise NetworkError("MISSING_KEY", problem)
+        _require_fields(self.schema_, "connection point")
+        _field(self.schema_, self.key, "key")
+        if not has_variables(self.store) and not self.store.startswith(DATA_SETS):
+            raise NetworkError(
+                "BAD_STORE",
+                "expected parquet:PATH, csv:PATH, sqlite:///FILE#TABLE or postgresql://…#TABLE,"
+                f" found {self.store!r}",
+                where="key store",
+            )
+
+
+class ViewDeclaration(Declaration):
+    """A path without an application yet, whose results can be kept for those to come."""
+
+    from_: Annotated[StrictStr, Field(alias="from")]
+    qos: Annotated[QoS | None, Placed] = None
+    keep: StrictStr | Keep | None = None
+    materialize: Literal["none", "part", "full"] | None = None
+    """How much of its results is kept; by default all that `keep` says, or nothing without it."""
+
+    @property
+    def materialized(self) -> Literal["none", "part", "full"]:
+        """How much of its results is kept."""
+        return self.materialize or ("none" if self.keep is None else "full")
+
+    def model_post_init(self, _context: Any) -> None:
+        if self.keep is not None:
+            require_keep(self.keep)
+        if self.materialized == "full" and self.keep is None:
+            problem = "materialize: full needs keep, which says how much that is"
+            raise NetworkError("MISSING_KEY", problem, hint="keep: all, or a time, or rows")
+        if self.materialized == "none" and self.keep is not None:
+            problem = "materialize: none keeps nothing, but there is a keep"
+            raise NetworkError("BAD_PARAMETER", problem, where="key keep", hint="drop one of them")
 
 
 class Output(Described):
@@ -343,6 +418,8 @@ class EngineOptions(Declaration):
     """What a state directory survives: a power failure, or only the end of the process."""
     buckets: Annotated[StrictInt, Field(gt=0, le=4096)] | None = None
     """Into how many parts keyed state is split; None: twice the cores, when it is made."""
+    view_memory: StrictStr | Annotated[StrictInt, Field(gt=0)] = "256 MB"
+    """How many bytes the views that are kept in part may take together."""
 
     @model_validator(mode="after")
     def _check_step_timeout(self) -> Self:
@@ -351,11 +428,37 @@ class EngineOptions(Declaration):
             raise NetworkError("BAD_DURATION", problem, where="key step_timeout")
         return self
 
+    @model_validator(mode="after")
+    def _check_view_memory(self) -> Self:
+        size_bytes(self.view_memory, "view_memory")
+        return self
+
+    @property
+    def view_bytes(self) -> int:
+        """How many bytes the views that are kept in part may take together."""
+        return size_bytes(self.view_memory, "view_memory")
+
     @property
     def step_timeout_s(self) -> float | None:
         """The longest time of a step; None: any."""
         timeout = self.step_timeout
         return None if timeout is None else duration_us(timeout, "step_timeout") / 1e6
+
+
+def require_keep(keep: str | Keep | None) -> None:
+    """Refuse a `keep` that keeps nothing, or does not say how much."""
+    if isinstance(keep, str) and keep != KEEP_ALL:
+        _require_some_time(keep, "keep")
+    elif isinstance(keep, Keep) and keep.time is not None:
+        _require_some_time(keep.time, "keep.time")
+    elif isinstance(keep, Keep) and keep.rows is None:
+        problem = "expected time, rows or both, found neither"
+        raise NetworkError("MISSING_KEY", problem, where="key keep")
+
+
+def _require_some_time(text: str, key: str) -> None:
+    if duration_us(text, key) == 0:
+        raise NetworkError("BAD_DURATION", "expected some time, found none", where=f"key {key}")
 
 
 def require_store(store: str) -> None:
@@ -376,6 +479,29 @@ def duration_us(text: str, key: str) -> int:
         raise NetworkError("BAD_DURATION", f"{text!r} is too long", where=f"key {key}") from None
     except NetworkError as error:
         raise error.at(f"key {key}") from None
+
+
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
+
+
+def size_bytes(size: str | int, key: str) -> int:
+    """A number of bytes, given as a number or as text.
+
+    >>> size_bytes("256 MB", "view_memory"), size_bytes(1024, "view_memory")
+    (268435456, 1024)
+    """
+    if isinstance(size, int):
+        return size
+    found = _SIZE.fullmatch(size)
+    count = (
+        0
+        if found is None
+        else int(float(found[1]) * 1024 ** " kmgt".index(found[2].lower() or " "))
+    )
+    if not count:
+        problem = f"cannot read {size!r} as a size; expected some bytes, as in '256 MB'"
+        raise NetworkError("BAD_PARAMETER", problem, where=f"key {key}")
+    return count
 
 
 def _require_delay(progress: Progress, field: SchemaField) -> None:

@@ -99,6 +99,8 @@ def check_endpoints(
             _check_value_graph(network, name, output, schema)
         _check_sink(network, name)
     for name, point in network.connection_points.items():
+        if point.on is None:
+            continue
         if point.on not in arcs:
             error = unknown_arc(point.on, arcs)
             raise network.locate(error, "connection_points", name, "on")
@@ -107,6 +109,9 @@ def check_endpoints(
                 arcs[point.on].field(point.key)
             except NetworkError as error:
                 raise network.locate(error, "connection_points", name, "key") from None
+    for name, view in network.views.items():
+        if view.from_ not in arcs:
+            raise network.locate(unknown_arc(view.from_, arcs), "views", name, "from")
     _check_groups(network)
 
 

@@ -15,6 +15,7 @@ from auroral.network.declarations import (
     Output,
     Stream,
     Table,
+    ViewDeclaration,
 )
 from auroral.network.function import Function
 from auroral.network.queries import Family, Query
@@ -31,6 +32,7 @@ def network_schema() -> dict[str, Any]:
         "tables": Table,
         "superboxes": SuperboxTemplate,
         "connection_points": ConnectionPoint,
+        "views": ViewDeclaration,
         "outputs": Output,
     }
     models: list[type[BaseModel]] = [*sections.values(), EngineOptions, Query, Family, Group]
@@ -70,6 +72,7 @@ def network_schema() -> dict[str, Any]:
             "boxes": _named({"oneOf": boxes}),
             "queries": _named({"anyOf": [{"type": "string"}, *queries]}),
             "connection_points": properties["connection_points"],
+            "views": properties["views"],
             "groups": _named({"anyOf": [members, references[Group, "validation"]]}),
             "outputs": properties["outputs"],
             "engine": references[EngineOptions, "validation"],

@@ -27,12 +27,14 @@ from auroral.network.declarations import (
     Output,
     Stream,
     Table,
+    ViewDeclaration,
 )
 from auroral.network.endpoints import require_reachable, unknown_arc
 from auroral.network.files import read_document, write_document
 from auroral.network.finding import Finding, find_in
 from auroral.network.function import Function, unimportable
 from auroral.network.plain import require_plain
+from auroral.network.point_names import live_arc
 from auroral.network.positions import DocumentPositions
 from auroral.network.queries import Family, Query, Results
 from auroral.network.superboxes import RequiredFields, box_class, flattened, upstream_of
@@ -43,11 +45,11 @@ from auroral.qos.graphs import QoS
 
 M = TypeVar("M", bound=BaseModel)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")  # files are called by names, too
-_SHARED = ("streams", "tables", "boxes", "instances", "queries", "connection_points")
+_SHARED = ("streams", "tables", "boxes", "instances", "queries", "connection_points", "views")
 """What shares one name space; instances of superboxes stand under `boxes`."""
 NAMED = (
     *("functions", "streams", "tables", "superboxes", "boxes", "queries", "connection_points"),
-    *("groups", "outputs"),
+    *("views", "groups", "outputs"),
 )
 """The sections that hold declarations by name."""
 SECTIONS = ("network", *NAMED, "engine")
@@ -57,6 +59,7 @@ _CLASSES: Mapping[str, type[BaseModel]] = {
     "tables": Table,
     "superboxes": SuperboxTemplate,
     "connection_points": ConnectionPoint,
+    "views": ViewDeclaration,
     "groups": Group,
     "outputs": Output,
 }
@@ -96,6 +99,7 @@ class Network:
         self.queries: dict[str, Query] = {}
         self.functions: dict[str, Function] = {}
         self.connection_points: dict[str, ConnectionPoint] = {}
+        self.views: dict[str, ViewDeclaration] = {}
         self.groups: dict[str, Group] = {}
         self.outputs: dict[str, Output] = {}
         self.engine = EngineOptions()
@@ -211,11 +215,37 @@ class Network:
         self._declare("functions", name, {"udf": udf, "returns": returns})
 
     def connection_point(
-        self, name: str, on: Arc | str, keep: str | Mapping[str, int], key: str | None = None
-    ) -> None:
-        """Let an arc remember its history."""
-        declared = {"on": self._arc_name(on), "keep": keep, "key": key}
-        self._declare("connection_points", name, declared)
+        self,
+        name: str,
+        on: Arc | str | None = None,
+        keep: str | Mapping[str, Any] | None = None,
+        key: str | None = None,
+        *,
+        store: str | None = None,
+        schema: str | Mapping[str, str] | Schema | None = None,
+    ) -> Arc:
+        """Let an arc remember its history, or give a stored data set a name.
+
+        The name is an arc too: boxes that read it read the arc as it flows.
+        """
+        given = {"on": self._arc_name(on), "keep": keep, "key": key, "store": store}
+        declared = {**given, "schema": schema}
+        self._declare("connection_points", name, {k: v for k, v in declared.items() if v})
+        return Arc(self, name)
+
+    def view(
+        self,
+        name: str,
+        arc: Arc | str,
+        *,
+        keep: str | Mapping[str, Any] | None = None,
+        materialize: str | None = None,
+        qos: QoS | None = None,
+    ) -> Arc:
+        """Name a path without an application; those who attach to it later get what is kept."""
+        declared = {"from": self._arc_name(arc), "keep": keep, "materialize": materialize}
+        self._declare("views", name, {**declared, "qos": qos})
+        return arc if isinstance(arc, Arc) else Arc(self, arc)
 
     def group(
         self,
@@ -294,6 +324,7 @@ class Network:
 
     def schema_of(self, arc: str) -> Schema:
         """The schema of one arc; checks only what feeds it."""
+        arc = live_arc(self, arc)
         if arc in self.tables:
             return self.tables[arc].schema_
         plain = upstream_of(self, InnerBoxId.outermost(ArcId.parse(arc).producer)).flattened()
@@ -523,7 +554,11 @@ class Network:
 
     def _require_free(self, section: str, name: Any) -> None:
         shared = section in _SHARED
-        what = "a stream, table, box, query or connection point" if shared else f"one of {section}"
+        what = (
+            "a stream, table, box, query, connection point or view"
+            if shared
+            else f"one of {section}"
+        )
         self._require_name(name, what, (section, name))
         for other in _SHARED if shared else (section,):
             if name in getattr(self, other):

@@ -18,6 +18,7 @@ KINDS: Mapping[str, str] = {
     "boxes": "box",
     "queries": "query",
     "connection_points": "connection point",
+    "views": "view",
     "groups": "group",
     "outputs": "output",
 }

@@ -20,6 +20,10 @@ MAX_FILE_BYTES = 127 << 20
 """No segment file is larger: a compiled plan reads slots of this length."""
 
 
+Punctuations = tuple[tuple[int, Any, tuple[Any, ...]], ...]
+"""(moment, value, group) triples."""
+
+
 @dataclass(frozen=True)
 class Segment:
     """A run of tuples of one log.
@@ -38,7 +42,7 @@ class Segment:
     first: int
     last: int
     complete_before: int
-    punctuations: tuple[tuple[int, Any, tuple[Any, ...]], ...] = ()
+    punctuations: Punctuations = ()
     bounds: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -450,29 +450,48 @@ class Store:
 
     def compact(self, log_name: str) -> int:
         """Merge neighbouring small segments of a log; returns how many went."""
-        with self.lock:
-            runs = runs_to_merge(self._logs.get(log_name, []))
         gone = 0
-        for run in runs:
-            try:
-                tables = [self.table(segment) for segment in run]
-            except StateError:
-                if all(self.holds(segment) for segment in run):
-                    raise
-                continue
-            punctuations = tuple(p for segment in run for p in segment.punctuations)
-            piece = UnwrittenSegment(
-                log_name, merged(tables), max(s.complete_before for s in run), punctuations
-            )
-            segment = self._write_piece(piece)
-            with self.lock:
-                current = self._logs.get(log_name, [])
-                if all(old in current for old in run):
-                    self._replace(log_name, run, [segment])
-                    gone += len(run) - 1
-                else:
-                    unlink(self.path_of(segment))
+        for run in self.small_runs(log_name):
+            segment = self.merge(run)
+            if segment is not None and self.replace_run(run, segment):
+                gone += len(run) - 1
         return gone
+
+    def small_runs(self, log_name: str) -> list[list[Segment]]:
+        """Runs of neighbouring small segments of a log that should become one segment each."""
+        with self.lock:
+            return runs_to_merge(self._logs.get(log_name, []))
+
+    def merge(self, run: Sequence[Segment]) -> Segment | None:
+        """Write the tuples of a run as one segment; None if some are no longer there."""
+        try:
+            tables = [self.table(segment) for segment in run]
+        except StateError:
+            if all(self.holds(segment) for segment in run):
+                raise
+            return None
+        punctuations = tuple(p for segment in run for p in segment.punctuations)
+        before = max(s.complete_before for s in run)
+        return self._write_piece(UnwrittenSegment(run[0].log, merged(tables), before, punctuations))
+
+    def replace_run(
+        self,
+        run: Sequence[Segment],
+        segment: Segment,
+        in_use: Callable[[], Collection[int]] = lambda: (),
+    ) -> bool:
+        """Put a merged segment in the place of its run; False if that changed, or is `in_use`."""
+        log_name = segment.log
+        with self.lock:
+            current = self._logs.get(log_name, [])
+            used = set(in_use())
+            if all(old in current and old.id not in used for old in run):
+                self._replace(log_name, run, [segment])
+                return True
+            if segment.file:
+                self._cache.drop(segment.file)
+                unlink(self.path_of(segment))
+            return False
 
     def _replace(self, log_name: str, old: Sequence[Segment], new: Sequence[Segment]) -> None:
         with self._transaction():

@@ -18,6 +18,7 @@ from auroral.network.box import Resolver, Scope
 from auroral.network.check import TypedArc, check, type_arcs, what_boxes_see
 from auroral.network.declarations import Output
 from auroral.network.network import Network
+from auroral.network.point_names import with_points_resolved
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema
 
@@ -39,7 +40,7 @@ def expanded(
     >>> list(plain.boxes), plain.outputs["far"].from_, plain.check().order
     (['far#1', 'far#2'], 'far#2', ('far#1', 'far#2'))
     """
-    network = network.flattened()
+    network = with_points_resolved(network.flattened())
     if not network.queries:
         return network
     check(network, resolver)
@@ -103,7 +104,7 @@ def _compiled(
 
 def _with_boxes(network: Network) -> Network:
     """A network with the boxes of those of its queries that boxes can answer and that may wait."""
-    network = network.flattened()
+    network = with_points_resolved(network.flattened())
     arcs, order = type_arcs(network, network.boxes)
     # Without Spark to ask: a function that only a network declares is none of its own.
     scope = replace(what_boxes_see(network, None), resolver=None)

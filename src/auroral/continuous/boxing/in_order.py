@@ -13,9 +13,10 @@ from auroral.boxes import BSort, Join, Union
 from auroral.boxes.join import joined
 from auroral.boxes.order import Order
 from auroral.continuous.boxing.progress import progressing
-from auroral.network.box import Box, rewired
+from auroral.network.box import Box
 from auroral.network.check import type_arcs
 from auroral.network.network import Network
+from auroral.network.point_names import renamed_inputs, with_points_resolved
 
 SORTED = "sorted"
 
@@ -30,6 +31,7 @@ def in_order(network: Network) -> Network:
     >>> {name: box.sources() for name, box in in_order(net).boxes.items()}
     {'s#sorted': ('s',), 'f': ('s#sorted',)}
     """
+    network = with_points_resolved(network)
     arcs, order = type_arcs(network, network.boxes)
     progress = progressing(network, arcs, order)
     boxes: dict[str, Box] = {}
@@ -45,7 +47,7 @@ def in_order(network: Network) -> Network:
                 sort(name, declared.on)
     for name in order:
         box = network.boxes[name]
-        boxes[name] = rewired(box, [instead.get(arc, arc) for arc in box.sources()])
+        boxes[name] = renamed_inputs(box, instead)
         if isinstance(box, Union) and progress[name]:
             sort(name, progress[name][0])
         elif isinstance(box, Join) and progress[name] and box.left is not None:

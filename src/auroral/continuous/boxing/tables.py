@@ -9,7 +9,6 @@ order. What runs an `update` is a write, `b@write`, followed by a map that makes
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 
 import sqlglot
 from sqlglot import exp
@@ -23,6 +22,7 @@ from auroral.ids import ArcId, PartBoxId
 from auroral.network.box import Box
 from auroral.network.check import type_arcs
 from auroral.network.network import Network
+from auroral.network.point_names import renamed_inputs
 from auroral.network.types import Schema
 from auroral.sql.queries.statements import table_statement
 from auroral.tables.statements import upsert
@@ -67,7 +67,7 @@ def with_lookups(network: Network) -> Network:
             boxes[name] = box
     writers = {*behind.values()}
     changed.boxes = {
-        name: box if name in writers else _rewired(box, {**renamed, **behind})
+        name: box if name in writers else renamed_inputs(box, {**renamed, **behind})
         for name, box in boxes.items()
     }
     changed.outputs = {
@@ -110,14 +110,6 @@ def latched(box: Box) -> str | None:
     """The table that a box keeps what it emits in, if it is a latch."""
     table = getattr(box, "table", None) if box.kind == "latch" else None
     return table if isinstance(table, str) else None
-
-
-def _rewired(box: Box, renamed: Mapping[str, str]) -> Box:
-    sources = tuple(renamed.get(arc, arc) for arc in box.sources())
-    if sources == box.sources():
-        return box
-    key = {"input": sources[0]} if "input" in type(box).model_fields else {"inputs": sources}
-    return box.model_copy(update=key)
 
 
 def _lookup(network: Network, name: str, box: Join) -> dict[str, Box]:

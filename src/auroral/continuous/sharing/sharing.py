@@ -34,11 +34,13 @@ from auroral.network.endpoints import late_readers
 from auroral.network.function import signature_of
 from auroral.network.network import Network
 from auroral.network.parameters import odd_value
+from auroral.network.point_names import point_arcs, with_points_resolved
 from auroral.network.queries import Family, Query, parameter_types
 from auroral.network.types import Schema
 from auroral.progress.lowwater import LowWater
 from auroral.progress.propagation import relied_on
 from auroral.sql.expressions.lexer import tokens
+from auroral.sql.queries.arc_names import with_arcs_renamed
 from auroral.sql.queries.from_clause import arc_name
 from auroral.sql.queries.queries import read_query
 
@@ -58,7 +60,9 @@ class QueryReader:
     def __init__(
         self, network: Network, arcs: Mapping[str, TypedArc], order: Sequence[str], scope: Scope
     ):
+        network = with_points_resolved(network)
         self._network = network
+        self._points = point_arcs(network)
         self._schemas = {name: arc.schema for name, arc in arcs.items()}
         self._progress = progressing(network, arcs, order)
         self._revised = {name: arc.revised_by for name, arc in arcs.items() if arc.revised_by}
@@ -80,6 +84,7 @@ class QueryReader:
 
     def shared(self, name: str, query: Query) -> Shared:
         """A query for an eddy; NotShared if it needs boxes of its own."""
+        query = self._over_arcs(query)
         try:
             if self._in_order and not isinstance(query, Family):
                 raise NotShared("order is enforced")
@@ -115,6 +120,7 @@ class QueryReader:
 
     def compiled(self, name: str, query: Query) -> CompiledQuery:
         """The boxes of a query that no eddy takes."""
+        query = self._over_arcs(query)
         try:
             compiled = compile_query(
                 name,
@@ -137,6 +143,7 @@ class QueryReader:
 
         None if boxes can run it: it joins at most two streams and calls no Python function.
         """
+        query = self._over_arcs(query)
         if len(read_query(query.sql).sources) <= 2 and not self._called(query.sql):
             return None
         around = Surroundings(
@@ -152,7 +159,7 @@ class QueryReader:
     def only_selects(self, query: Query) -> bool:
         """Whether a query takes each tuple of one arc as it comes; False if it cannot be told."""
         try:
-            return self._reader.read(query.sql).template.join is None
+            return self._reader.read(self._over_arcs(query).sql).template.join is None
         except (NotShared, NetworkError):
             return False
 
@@ -223,9 +230,15 @@ class QueryReader:
         if not isinstance(mark, LowWater):
             raise NotShared(f"progress of {shape.arc} on {shape.on} differs from group to group")
 
+    def _over_arcs(self, query: Query) -> Query:
+        """The query over arcs, where it names connection points."""
+        sql = with_arcs_renamed(query.sql, self._points)
+        return query if sql == query.sql else query.model_copy(update={"sql": sql})
+
     def shown(self, query: Family) -> set[str]:
         """The parameters that the results of a family show."""
-        found, family = self._family_read(query.sql, query.table(self._network.directory))
+        sql = with_arcs_renamed(query.sql, self._points)
+        found, family = self._family_read(sql, query.table(self._network.directory))
         slots = {slot for item in found.items for slot in item.attribute.slots}
         return {name for slot in slots for name in parameters(family.slots[slot])}
 

@@ -73,6 +73,8 @@ class QueryChanges:
         """The sinks, if another may come for an output now; rounds and changes are held up."""
         sinks = self._loop.execution.sinks
         there = sinks.has(output) or output in sinks.failed
+        attached = self._loop.execution.context.attachments
+        there = there or attached.view(output) is not None
         if not there and self._queries.catalogue.view(output) is None:
             if output not in self._loop.execution.checked.arcs:
                 sinks.outputs.require(output)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from auroral.ids import OutputReader, QueryBoxId, is_eddy, owner_of
+from auroral.ids import HistoryReader, OutputReader, QueryBoxId, is_eddy, owner_of
 from auroral.network.box import Box
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import NAMED, Network
@@ -95,9 +95,12 @@ class NetworkChange:
             owner = owner_of(log)
             return owner.name in removed or (owner.is_state and owner.name in renewed)
 
+        places = list(cursors)
+        # History with other fields is not continued.
+        readers |= {r for log, r in places if log in self.retyped and HistoryReader.parse(r)}
         return Forgotten(
             logs=[log for log in logs if is_gone(log)],
-            cursors=[(log, reader) for log, reader in cursors if is_gone(log) or reader in readers],
+            cursors=[(log, reader) for log, reader in places if is_gone(log) or reader in readers],
             progress=[name for name in progress if self.is_progress_gone(name)],
             counters=[
                 (entity, name)

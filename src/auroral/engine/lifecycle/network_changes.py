@@ -76,6 +76,7 @@ class NetworkChanges:
             after = check_expanded(resolver, Epoch(0, declared, []), {})
             change = compare(before, after, (latest.declared.network, declared.network))
             self._require_unread(change, removed)
+            self._require_unattached(change)
             check_expanded(resolver, candidate, texts)
             make_plan(self._context, candidate, standalone.without(removed)).discard()
             return PlannedChange(declared, before, after, change)
@@ -95,6 +96,18 @@ class NetworkChanges:
                     "QUERY_READS",
                     f"the query {name} reads {found[0]}, which {verb}",
                     hint=f"remove {name} in the same call",
+                )
+
+    def _require_unattached(self, change: NetworkChange) -> None:
+        """Refuse to take away, or to give other fields to, what attached queries read."""
+        for arc in sorted(change.retyped | change.gone_arcs):
+            names = self._context.attachments.reading_arc(arc)
+            if names:
+                verb = "has other fields" if arc in change.retyped else "is removed"
+                raise UsageError(
+                    "QUERY_READS",
+                    f"the attached query {names[0]} reads {arc}, which {verb}",
+                    hint=f"detach {names[0]} before",
                 )
 
     def queries_touched(self, planned: PlannedChange, going: Collection[str]) -> list[str]:

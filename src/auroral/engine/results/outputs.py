@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -34,6 +35,27 @@ class ReadRequest:
     readers: list[str]
 
 
+class AttachedResults(Protocol):
+    """The results of attached queries."""
+
+    @property
+    def names(self) -> list[str]:
+        """The queries."""
+        ...
+
+    def view(self, name: str) -> View | None:
+        """How the results of a query look; None if there is no such query."""
+        ...
+
+    def views(self) -> list[View]:
+        """Where the results of all queries are."""
+        ...
+
+    def emitted_before(self, log: str) -> int | None:
+        """All results in a log before this moment are there; None if no query writes it."""
+        ...
+
+
 class Outputs:
     """The outputs of a network: which arc or query each reads, and how far it has come."""
 
@@ -47,8 +69,12 @@ class Outputs:
         queries: QueryRegistry,
         bound: BoundOutputs,
         locks: EngineLocks,
+        kept: Callable[[], Collection[str]],
+        attached: AttachedResults,
     ):
-        """`sources` are arcs and queries by output."""
+        """`sources` are arcs and queries by output; those `kept` are merged by somebody else."""
+        self._kept = kept
+        self._attached = attached
         self._store = store
         self._queries = queries
         self._stepper = stepper
@@ -244,8 +270,9 @@ class Outputs:
         for arc in [
             *self._whole,
             *(query.arc for query in self._queries.standalone.running.queries.values()),
+            *(view.log for view in self._attached.views()),
         ]:
-            if len(self._store.segments(arc)) > _MOST_WAITING:
+            if len(self._store.segments(arc)) > _MOST_WAITING and arc not in self._kept():
                 self._store.compact(arc)
         there = self._queries.logs()
         for log in self._store.held():
@@ -317,12 +344,14 @@ class Outputs:
         """What there is to read under a name."""
         source = self.source(output)
         view = self._whole.get(source) or self._queries.catalogue.view(source)
+        view = view or self._attached.view(source)
         if view is not None:
             return view
         if source != output:
             problem = f"the output {output} reads {source}, which was removed"
             raise UsageError("UNKNOWN_OUTPUT", problem)
-        names = list(dict.fromkeys([*self._sources, *self._queries.catalogue.names()]))
+        known = [*self._sources, *self._queries.catalogue.names(), *self._attached.names]
+        names = list(dict.fromkeys(known))
         raise UsageError(
             "UNKNOWN_OUTPUT",
             f"there is no output {output}; {list_existing(names)}",
@@ -345,11 +374,14 @@ class Outputs:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(filter(self.found, dict.fromkeys([*self._sources, *self._bound.open])))
+        names = dict.fromkeys([*self._sources, *self._attached.names, *self._bound.open])
+        return tuple(filter(self.found, names))
 
     def unread(self, view: View, head: int, until: int = NEVER) -> Unread:
         """What there is from a moment on and up to another; the lock of the queries is held."""
-        complete = min(self._stepper.emitted_before(view.log), until)
+        attached = self._attached.emitted_before(view.log)
+        emitted = self._stepper.emitted_before(view.log) if attached is None else attached
+        complete = min(emitted, until)
         return find_unread(self._store, view, head, complete)
 
     def is_done(self, log: str, moment: int) -> bool:

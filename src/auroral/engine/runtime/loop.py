@@ -114,6 +114,7 @@ class Loop:
             drafting.wait()
         with self._busy:
             self.execution.stepper.finish(_GRACE_S, commit=self.failure is None)
+            self.execution.context.attachments.close(commit=self.failure is None)
         self.execution.stepper.wait()
         if self._sources:
             self._sources.close()
@@ -183,6 +184,7 @@ class Loop:
         if others is not None and others <= moment:
             return False
         done = execution.stepper.is_done(moment)
+        done = done and execution.context.attachments.reached(moment)
         return done and execution.sinks.delivered and is_latest(execution)
 
     def work(self, until: int | None = None) -> bool:
@@ -202,16 +204,32 @@ class Loop:
         with self._busy, self._working():
             fed = not self._background and until is None and self._pull()
             complete = self._ingest.seal()
-            worked = self._step(complete if until is None else min(complete, until))
+            complete = complete if until is None else min(complete, until)
+            worked = self._step(complete)
+            worked = self._step_attached(complete, live=worked) or worked
             worked = (not nested and self._move_on()) or worked
             delivered = self.execution.sinks.deliver()
             if worked:
                 self.execution.outputs.compact()
+                self._tend_history(nested)
             elif until is None and self._tick_due():
                 self._ingest.tick()
                 worked = True
         self._notify()
         return bool(fed or worked or delivered)
+
+    def _tend_history(self, nested: bool) -> None:
+        """Let kept history expire, and merge what is small."""
+        execution = self.execution
+        if not nested:
+            now = not self._background
+            attachments = execution.context.attachments
+            in_use = lambda: execution.stepper.reading() | attachments.reading()  # noqa: E731
+            execution.context.history.tend(execution.watermarks, in_use, now=now)
+
+    def _step_attached(self, complete: int, *, live: bool) -> bool:
+        """Let attached queries work, after the network has started what it can."""
+        return self.execution.context.attachments.step(self.execution, complete, live=live)
 
     def _step(self, complete: int) -> bool:
         limits = self._limits()  # who looks after that: what comes next is the same from now on
@@ -346,6 +364,15 @@ class Loop:
                         break
                     else:
                         self._drafting.wait()
+
+    def settle_or_wait(self, moment: int, timeout_s: float) -> bool:
+        """Get further before a moment; False if there is nothing more to wait for."""
+        if not self._background:
+            self.settle(moment)
+            return False
+        self.wake()
+        self.wait(timeout_s)
+        return True
 
     @contextlib.contextmanager
     def between_rounds(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from auroral.disk import PRIVATE_DIRECTORY
 from auroral.eddy.registered import NEVER
@@ -31,7 +31,7 @@ from auroral.ids import WATERMARKS, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import StepExecutor
-from auroral.storage import Segment, Store
+from auroral.storage import Change, Segment, Store
 from auroral.storage.segment import verify
 from auroral.tables.store import StoreUnavailableError
 
@@ -76,6 +76,26 @@ class WaitingStep:
     """When it is tried again, by the monotonic clock."""
 
 
+class Arrivals(Protocol):
+    """Moves marks on by what has arrived."""
+
+    def fold(self, complete: int) -> None:
+        """Move the marks up to where logs are complete."""
+        ...
+
+
+class MarksRecorder(Protocol):
+    """Keeps the moves of marks before they are forgotten."""
+
+    def record(self, change: Change, watermarks: WatermarkTracker, done: int) -> None:
+        """Add to a change the moves before a moment."""
+        ...
+
+    def record_until(self, watermarks: WatermarkTracker, moment: int) -> None:
+        """Commit the moves before a moment."""
+        ...
+
+
 class Stepper:
     """Runs the steps of all superboxes; flow order decides which is started first."""
 
@@ -91,18 +111,28 @@ class Stepper:
         *,
         train: int,
         timeout_s: float | None = None,
+        arrivals: Arrivals | None = None,
+        progress_key: str = WATERMARKS,
+        recorder: MarksRecorder | None = None,
     ):
-        """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended."""
+        """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended.
+
+        `arrivals` moves the marks on, by default from the logs of streams. The manifest keeps the
+        moment that marks are taken up again at under `progress_key`. `recorder` keeps their moves.
+        """
         self._store = store
         self._executor = executor
         self._pool = pool
         self._dead = dead
         self._watermarks = watermarks
-        self._arrivals = ArrivalProgress(checked, store, watermarks)
+        self._arrivals: Arrivals = arrivals or ArrivalProgress(checked, store, watermarks)
         self._meter = CostMeter(checked)
+        self._progress_key = progress_key
+        self._recorder = recorder
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
-        self._train = train
+        self.train = train
+        """The most tuples of a step."""
         self._timeout_s = timeout_s
         self._cuts = store.directory / "cuts"
         self.durations_s: deque[float] = deque(maxlen=_RECENT)
@@ -118,7 +148,11 @@ class Stepper:
         self._failed: tuple[Train, BaseException] | None = None
         """The step that failed; what others do meanwhile is committed before that is told."""
         # Recorded and not committed: run again on the same moments, after a crash or a failure.
-        self._unfinished = {box: (i, last) for i, box, _, last in store.manifest.open_steps()}
+        self._unfinished = {
+            box: (number, last)
+            for number, box, _, last in store.manifest.open_steps()
+            if box in self._steps
+        }
 
     def take_over(self, before: Stepper) -> None:
         """Go on with what was measured, and with steps under way, when boxes come or go."""
@@ -302,7 +336,10 @@ class Stepper:
         done = min([train.last, *others, self._limits.due])  # the next epoch needs marks from there
         change.heads = {(source, superbox.name): train.last for source in superbox.sources}
         change.heads |= {(log, WATERMARKS): done for log in self._watermarks.logs()}
-        change.progress = {**change.progress, **self._watermarks.saved(done), WATERMARKS: done}
+        saved = {**self._watermarks.saved(done), self._progress_key: done}
+        change.progress = {**change.progress, **saved}
+        if self._recorder is not None:  # what is forgotten below
+            self._recorder.record(change, self._watermarks, done)
         change.counts = {**change.counts, ("steps", superbox.name): 1}
         change.finished_step = running.number
         if outcome.flow is not None:
@@ -474,7 +511,7 @@ class Stepper:
         boundary = step.boundary(self._head(superbox))
         if boundary is not None:
             known.append(boundary)
-        train = next_train(self._store, superbox, min(known), self._train, upto)
+        train = next_train(self._store, superbox, min(known), self.train, upto)
         if train is None and step.pending is not None:
             head = self._head(superbox)
             return Train(superbox, head, head, dict.fromkeys(superbox.sources, ()))
@@ -483,4 +520,20 @@ class Stepper:
     def progress(self, moment: int) -> Mapping[str, Any]:
         """What to save so that marks are taken up again at a moment that all have reached."""
         self._arrivals.fold(moment)
-        return {**self._watermarks.saved(moment), WATERMARKS: moment}
+        if self._recorder is not None:
+            self._recorder.record_until(self._watermarks, moment)
+        return {**self._watermarks.saved(moment), self._progress_key: moment}
+
+    def fold(self, complete: int) -> None:
+        """Move marks on up to where the logs of streams are complete."""
+        self._arrivals.fold(complete)
+
+    @property
+    def recorded_until(self) -> int:
+        """Steps that were recorded and not committed end at this moment at the latest."""
+        return max((last for _, last in self._unfinished.values()), default=0)
+
+    def reading(self) -> set[int]:
+        """The segments, by id, that steps under way read."""
+        trains = [running.train for running in list(self._running.values())]
+        return {s.id for train in trains for held in train.segments.values() for s in held}

@@ -183,18 +183,35 @@ class WatermarkTracker:
             for name, mark in marks.items()
         }
 
+    def watch(self, arcs: Iterable[str]) -> None:
+        """Let `marks_of` know the marks of arcs that no box with state reads."""
+        self._known = self._feeding = None
+        self._feeders = _feeders(self._checked, arcs)
+
+    def marks_of(self, arc: str) -> ArcProgress:
+        """The marks of an arc that is watched."""
+        return self._fed().get(arc, {})
+
     def _feeding_of(self, box: str) -> list[ArcProgress]:
+        return self._inputs(box, self._fed())
+
+    def _fed(self) -> dict[str, ArcProgress]:
         if self._feeding is None:
             # Marks that only show in statistics would cost every step, per group.
             self._feeding = self._carried(self._feeders)
-        return self._inputs(box, self._feeding)
+        return self._feeding
 
-    def _carried(self, boxes: Sequence[str]) -> dict[str, ArcProgress]:
+    def _stream_marks(self) -> dict[str, ArcProgress]:
+        """The marks of the streams."""
         found: dict[str, ArcProgress] = {name: {} for name in self._checked.network.streams}
         for name, progress in self._streams.items():
             stream, declared = self._declared[name]
             on = self._checked.arcs[stream].schema.field(declared.on).name
             found[stream] = {**found[stream], on: progress.current()}
+        return found
+
+    def _carried(self, boxes: Sequence[str]) -> dict[str, ArcProgress]:
+        found = self._stream_marks()
         for name in boxes:
             box = self._checked.network.boxes[name]
             if not box.executable:
@@ -273,10 +290,10 @@ class WatermarkTracker:
         return self._checked.arcs[stream].schema.field(declared.on).type
 
 
-def _feeders(checked: CheckedNetwork) -> list[str]:
-    """The boxes before some stateful box, in flow order."""
-    needed: set[str] = set()
-    stack = [name for name in checked.order if checked.network.boxes[name].stateful]
+def _feeders(checked: CheckedNetwork, arcs: Iterable[str] = ()) -> list[str]:
+    """The boxes before some stateful box, and before some arcs, in flow order."""
+    needed = {checked.arcs[arc].producer for arc in arcs} & set(checked.network.boxes)
+    stack = [*needed] + [name for name in checked.order if checked.network.boxes[name].stateful]
     while stack:
         for arc in checked.inputs_of(stack.pop()):
             if arc.producer in checked.network.boxes and arc.producer not in needed:

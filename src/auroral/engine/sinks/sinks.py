@@ -301,6 +301,25 @@ class Sinks:
             if self._release_thread(output, close=True) is None:
                 self._shut(output, sink)
 
+    def detach(self, output: str) -> list[DeliveryThread]:
+        """Let go of the sink of a query that is detached; it gets nothing more.
+
+        Returns the thread that closes it now; without threads, it is closed already.
+        """
+        with self._queries.lock:
+            self.bound.remove(output)
+            self.failed.pop(output, None)
+            sink = self.open.pop(output, None)
+            if sink is None:
+                return []
+            position = self._positions.now(output)
+            saved = self._positions.record(output, target_of(sink), position)
+            self._store.commit(Change(sinks={output: {**saved, "closed": True}}))
+            thread = self._release_thread(output, close=True)
+        if thread is None:
+            self._shut(output, sink)
+        return [] if thread is None or output in self._called else [thread]
+
     # ── delivering ──
 
     def deliver(self) -> int:

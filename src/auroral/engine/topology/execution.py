@@ -25,6 +25,7 @@ from auroral.engine.topology.consumers import (
 from auroral.engine.topology.plan import ExecutionPlan, empty_slots, make_plan
 from auroral.engine.topology.steps import Step, superbox_steps
 from auroral.errors import RunError
+from auroral.ids import AttachmentId
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
 from auroral.storage import Change, Store
@@ -100,6 +101,7 @@ def build_execution(
     store.progressing = plan.progressing
     begin = lambda box: max(queries.epochs.current.start, plan.standalone.began(box))  # noqa: E731
     register_consumers(store, superboxes, arcs, watermarks.logs(), begin)
+    context.history.serve(checked, watermarks, begin)
     release_retained(store, queries.epochs.next_start)
     _forget_steps(store, superboxes)
     if ended is not None:
@@ -118,13 +120,23 @@ def build_execution(
         list(steps.values()),
         train=settings.train,
         timeout_s=settings.step_timeout_s,
+        recorder=context.history,
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in plan.epoch.declared.network.outputs.items() if n not in arcs}
 
     sinks = Sinks(store, queries) if before is None else before.sinks
     outputs = Outputs(
-        checked, store, sources, settings.now_us, stepper, queries, sinks.bound, context.locks
+        checked,
+        store,
+        sources,
+        settings.now_us,
+        stepper,
+        queries,
+        sinks.bound,
+        context.locks,
+        lambda: context.history.arcs,
+        context.attachments,
     )
     if before is not None:
         outputs.lag_s = before.outputs.lag_s
@@ -230,5 +242,5 @@ def _forget_steps(store: Store, superboxes: Sequence[Superbox]) -> None:
     """Steps that a crash left behind of boxes that are no more are nobody's to run again."""
     names = {superbox.name for superbox in superboxes}
     for step, box, _, _ in store.manifest.open_steps():
-        if box not in names:
+        if box not in names and AttachmentId.of(box) is None:
             store.commit(Change(finished_step=step))

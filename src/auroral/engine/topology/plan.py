@@ -91,7 +91,7 @@ def make_plan(
     )
     watermarks = WatermarkTracker(checked)
     progressing = {arc: list(marks) for arc, marks in watermarks.arcs().items()}
-    place = slots(store) / str(next(_NUMBERS))
+    place = new_place(store)
     stateful = {
         superbox.stateful: kernel_runner(
             settings.executor,
@@ -127,6 +127,11 @@ def check_expanded(
     """The network of boxes alone that runs in an epoch, checked."""
     network = expanded_network(epoch.declared.network, resolver, queries, epoch.flows)
     return network.check(resolver)
+
+
+def new_place(store: Store) -> Path:
+    """Where the plans of another network have their slots."""
+    return slots(store) / str(next(_NUMBERS))
 
 
 def slots(store: Store) -> Path:

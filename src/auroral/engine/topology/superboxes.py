@@ -8,6 +8,7 @@ from pathlib import Path
 from auroral.boxes.eddy import Eddy
 from auroral.engine.ingest.tables import require_readable
 from auroral.engine.lifecycle.standalone import ActiveStandalone
+from auroral.engine.points.kept_arc import kept_arcs
 from auroral.engine.tables.live import require_usable_tables
 from auroral.errors import NetworkError, UsageError
 from auroral.ids import ArcId, PartBoxId
@@ -33,6 +34,13 @@ def require_executable(
     for name, box in network.boxes.items():
         if not box.executable:
             raise not_executable(network.place("boxes", name), box)
+    for name, point in network.connection_points.items():
+        if point.dangling:
+            raise UsageError(
+                "STORE_NOT_SUPPORTED",
+                f"this version checks the stored data set {name} but does not read it yet",
+                where=network.place("connection_points", name, "store"),
+            )
     for name, format in sinks_to_come(network).items():
         if name not in bound:
             raise UsageError(
@@ -62,11 +70,14 @@ def all_superboxes(
 ) -> tuple[Superbox, ...]:
     """Fused boxes, and one empty superbox per stream that feeds none: its log moves on too.
 
+    Arcs whose history is kept are written to logs, as those of outputs are.
+
     The boxes of queries that failed are left out, of what would be fused without that: what
     others read, and where they are, stays as it was.
     """
     eddies = [name for name, box in checked.network.boxes.items() if isinstance(box, Eddy)]
-    fused = superboxes(checked, [*outputs.values(), *eddies])
+    kept = [one.arc for one in kept_arcs(checked.network).values()]
+    fused = superboxes(checked, [*outputs.values(), *kept, *eddies])
     left = {box for box in checked.network.boxes if standalone.owner(box) not in standalone.failed}
     fused = tuple(superbox.having(left) for superbox in fused)
     read = {source for superbox in fused for source in superbox.sources}

@@ -1,0 +1,196 @@
+"""Attaching and detaching while the network runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from auroral.engine.ingest.ingest import Ingest
+from auroral.engine.locks import ReentrantLock
+from auroral.engine.points.ad_hoc_query import Build
+from auroral.engine.points.attachments import Attachments
+from auroral.engine.points.branch_marks import held_before
+from auroral.engine.points.history import KeptHistory
+from auroral.engine.points.mark_series import series_of
+from auroral.engine.points.point import PointHistory
+from auroral.engine.runtime.loop import Loop
+from auroral.errors import UsageError, closest, list_existing, require_name
+from auroral.ids import AttachmentId
+from auroral.network.network import Network
+from auroral.progress.values import from_mark, to_mark
+from auroral.storage import Change, Store
+
+_LOOK_S = 1.0
+
+
+class Attaching:
+    """Adds and removes attached queries.
+
+    A query is attached at the moment of the next arrival. It begins with the oldest tuple that the
+    point keeps at that moment, or with the oldest of these at or above `since`, and then it sees
+    everything on the arc.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        network: Callable[[], Network],
+        history: KeptHistory,
+        attachments: Attachments,
+        ingest: Ingest,
+        loop: Loop,
+        lock: ReentrantLock,
+        query_names: Callable[[], list[str]],
+    ):
+        """`lock` is held while queries change, which share names with what is attached."""
+        self._store = store
+        self._network = network
+        self._history = history
+        self._attachments = attachments
+        self._ingest = ingest
+        self._loop = loop
+        self._lock = lock
+        self._query_names = query_names
+        self._reserved: set[str] = set()
+
+    def attach(self, point: str, query: str | Build, name: str | None, since: Any) -> str:
+        """Attach a query; returns its name."""
+        found = self._point(point)
+        value = None if since is None else self._since(found, since)
+        with self._loop.between_rounds(), self._lock:
+            name = self._reserve(name)
+        try:
+            self._attach(found, query, name, value)
+        finally:
+            self._reserved.discard(name)
+        return name
+
+    def _attach(self, point: PointHistory, query: str | Build, name: str, since: Any) -> None:
+        branch, plan = self._attachments.prepare(self._loop.execution, point, name, query)
+        try:
+            moment = self._hold(point, name)
+            if point.kept.is_bounded or since is not None:
+                self._await(point, moment)
+            with self._loop.between_rounds(), self._lock:
+                execution = self._loop.execution
+                execution.stepper.fold(self._ingest.seal())
+                begins = self._begins(point, moment, since)
+                self._attachments.add(execution, point, name, branch, plan, begins)
+        except BaseException:
+            plan.discard()
+            point.holds.pop(name, None)
+            raise
+        finally:
+            self._store.forget([], [(point.arc, str(AttachmentId(name)))])
+
+    def _hold(self, point: PointHistory, name: str) -> int:
+        """The moment of attaching; nothing that is kept now goes until the query has begun."""
+        with self._loop.between_rounds():
+            with self._ingest.at_moment() as moment:
+                place = (point.arc, str(AttachmentId(name)))
+                self._store.commit(Change(heads={place: point.oldest}))
+            point.holds[name] = point.oldest
+        return moment
+
+    def _await(self, point: PointHistory, moment: int) -> None:
+        """Wait until all tuples of the arc before a moment are there: which stay is known then."""
+        while self._loop.execution.stepper.emitted_before(point.arc) < moment:
+            if self._loop.failure is not None:
+                raise self._loop.failure
+            self._loop.require_going()
+            self._loop.execution.require_well()
+            if not self._loop.settle_or_wait(moment, _LOOK_S):
+                return
+
+    def _begins(self, point: PointHistory, moment: int, since: Any) -> int:
+        watermarks = self._loop.execution.watermarks
+        mark = None
+        if point.attribute is not None:
+            (series,) = series_of({point.attribute: point.shape[point.attribute]})
+            mark = held_before(point, watermarks, moment).get(series)
+        begins = point.beginning(moment, mark, self._history.now_us(point))
+        if since is None:
+            return begins
+        least = point.least_kept(begins, mark)
+        if least is not None and since < least and self._history.has_dropped(point, begins):
+            kind = point.schema.field(point.attribute or "").type
+            asked, kept = (from_mark(value, kind.name, kind.scale) for value in (since, least))
+            raise UsageError(
+                "HISTORY_TOO_SHORT",
+                f"{point.name} keeps {point.attribute} from {kept} on, not from {asked}",
+                hint="leave out since to get everything that is kept",
+            )
+        return max(begins, point.since(since, moment))
+
+    # ── names and values ──
+
+    def _point(self, name: str) -> PointHistory:
+        require_name(name, "a connection point or a view")
+        found = self._history.points.get(name)
+        if found is not None:
+            return found
+        names = list(self._history.points)
+        view = self._network().views.get(name)
+        if view is not None:
+            raise UsageError(
+                "NOT_MATERIALIZED",
+                f"the view {name} keeps nothing that a query could be attached to",
+                hint="give it keep, or materialize: part",
+            )
+        raise UsageError(
+            "UNKNOWN_POINT",
+            f"there is no connection point {name}; {list_existing(names)}",
+            hint=closest(name, names),
+        )
+
+    def _reserve(self, name: str | None) -> str:
+        taken = {*self._query_names(), *self._network().outputs, *self._attachments.names}
+        taken |= self._reserved
+        if name is None:
+            number = 1
+            while f"attached_{number}" in taken:
+                number += 1
+            name = f"attached_{number}"
+        require_name(name, "an attached query")
+        self._network().require_query_name(name)
+        if name in taken:
+            raise UsageError("DUPLICATE_NAME", f"the name {name} is taken")
+        self._reserved.add(name)
+        return name
+
+    def _since(self, point: PointHistory, value: Any) -> Any:
+        """A value of the progressing attribute, as marks are."""
+        if point.attribute is None:
+            raise UsageError(
+                "BAD_CALL",
+                f"since is a value of a field that makes progress, but {point.name} has none",
+            )
+        kind = point.schema.field(point.attribute).type
+        try:
+            if kind.name.startswith("timestamp") and isinstance(value, str):
+                value = datetime.fromisoformat(value)
+            elif kind.name == "date" and isinstance(value, str):
+                value = date.fromisoformat(value)
+            elif kind.name == "decimal":
+                value = Decimal(str(value))
+            elif kind.is_numeric and isinstance(value, str | bool):
+                raise ValueError
+            return to_mark(value, kind.scale)
+        except (ValueError, TypeError, ArithmeticError):
+            problem = f"since is a value of {point.attribute} ({kind}), found {value!r}"
+            raise UsageError("BAD_CALL", problem) from None
+
+    # ── going ──
+
+    def detach(self, name: str) -> None:
+        """Detach a query; what nobody has taken of its results is dropped."""
+        self._attachments.require(name)
+        with self._loop.between_rounds(), self._lock:
+            self._attachments.require(name)
+            sinks = self._loop.execution.sinks
+            released = sinks.detach(name)
+            self._attachments.remove(name)
+            sinks.outputs.forget([name])
+        sinks.await_closed(released)
