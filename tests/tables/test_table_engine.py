@@ -15,10 +15,9 @@ import auroral as au
 from auroral.engine import Engine
 from auroral.tables import postgres as postgres_module
 from auroral.tables.store import StoreUnavailableError
+from benchmarks.postgres_server import PostgresServer
 from tests.conformance.running import Crash
 from tests.conformance.sparkless import make_engine
-
-from .server import PostgresServer
 
 PAY = "UPDATE accounts SET balance = balance - :toll WHERE vid = :vid"
 LOOK = "SELECT balance FROM accounts WHERE vid = :vid"
