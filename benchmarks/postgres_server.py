@@ -31,7 +31,7 @@ class PostgresServer:
     """Keeps its data over restarts; the database refuses root, so another user runs it then."""
 
     def __init__(self, directory: Path, programs: Path, *, power: bool = False):
-        """Without `power` commits are not on the disk when they end, which tests need not wait for."""
+        """Without `power` commits need not be on the disk when they end: tests are faster."""
         self._programs = programs
         self._directory = directory
         self._data = directory / "data"

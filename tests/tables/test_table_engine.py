@@ -408,6 +408,18 @@ def test_a_join_with_a_table_that_changes_sees_it_as_it_is(tmp_path: Path) -> No
         make_engine(net).__enter__()
 
 
+def test_a_query_cannot_join_a_table_that_changes() -> None:
+    net = network()
+    net.query("rich", "SELECT paid.vid FROM paid, accounts WHERE paid.vid = accounts.vid")
+    with pytest.raises(au.NetworkError, match=r"LIVE_JOIN: query rich.*charge changes it"):
+        net.check()
+    del net.queries["rich"]
+    with make_engine(net) as engine, pytest.raises(au.NetworkError, match="LIVE_JOIN"):
+        engine.modify(
+            add={"rich": "SELECT paid.vid FROM paid, accounts WHERE paid.vid = accounts.vid"}
+        )
+
+
 def test_a_crash_leaves_the_database_to_the_next_engine(tmp_path: Path) -> None:
     net = network("sqlite:///accounts.db", tmp_path)
 
