@@ -5,7 +5,7 @@ JAVA := JAVA_HOME="$$(cat .venv/java_home)"
 CODE := $(wildcard src tests scripts benchmarks apps)
 ARGS :=
 
-.PHONY: help setup tools broker demo test hunt cover check docs bench fmt lock clean
+.PHONY: help setup tools broker postgres demo test hunt cover check docs bench fmt lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
@@ -22,14 +22,17 @@ demo: setup ## Show a running network
 broker: setup # what tests of Kafka talk to
 	@$(JAVA) sh scripts/kafka.sh
 
-test: broker ## Run every test (ARGS="tests/io -k csv" for some)
+postgres: # what tests of tables talk to
+	@sh scripts/postgres.sh
+
+test: broker postgres ## Run every test (ARGS="tests/io -k csv" for some)
 	$(JAVA) $(BIN)/pytest -n auto --maxprocesses 2 --dist worksteal $(ARGS)
 
 SECONDS ?= 600
 hunt: setup ## Try every law with fresh seeds (SECONDS=600, or SEED=n to repeat one round)
 	$(JAVA) $(BIN)/python scripts/hunt.py $(if $(SEED),--seed $(SEED),--seconds $(SECONDS)) $(ARGS)
 
-cover: broker ## Run every test and print which branches none has taken
+cover: broker postgres ## Run every test and print which branches none has taken
 	$(JAVA) $(BIN)/pytest -n auto --maxprocesses 2 --dist worksteal --cov --cov-report=term $(ARGS)
 
 check: tools ## Check format, lint, types and the import law

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .server import PostgresServer, binaries
+from benchmarks.postgres_server import PostgresServer, binaries
 
 
 @pytest.fixture(scope="session")

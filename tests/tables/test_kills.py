@@ -10,12 +10,12 @@ from random import Random
 import pytest
 
 import auroral as au
+from benchmarks.postgres_server import PostgresServer
 from tests.conformance.running import Crash
 from tests.conformance.sparkless import make_engine
 
 from .driving import TableRun, Way, way
 from .networks import Batch, TableScenario, scenario
-from .server import PostgresServer
 
 Fresh = Callable[[], str | None]
 

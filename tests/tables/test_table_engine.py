@@ -15,10 +15,9 @@ import auroral as au
 from auroral.engine import Engine
 from auroral.tables import postgres as postgres_module
 from auroral.tables.store import StoreUnavailableError
+from benchmarks.postgres_server import PostgresServer
 from tests.conformance.running import Crash
 from tests.conformance.sparkless import make_engine
-
-from .server import PostgresServer
 
 PAY = "UPDATE accounts SET balance = balance - :toll WHERE vid = :vid"
 LOOK = "SELECT balance FROM accounts WHERE vid = :vid"
@@ -407,6 +406,18 @@ def test_a_join_with_a_table_that_changes_sees_it_as_it_is(tmp_path: Path) -> No
     net.stream("x", "k int").join(names, "reverse(right.label) = 'x'", name="odd")
     with pytest.raises(au.NetworkError, match="LIVE_JOIN"):
         make_engine(net).__enter__()
+
+
+def test_a_query_cannot_join_a_table_that_changes() -> None:
+    net = network()
+    net.query("rich", "SELECT paid.vid FROM paid, accounts WHERE paid.vid = accounts.vid")
+    with pytest.raises(au.NetworkError, match=r"LIVE_JOIN: query rich.*charge changes it"):
+        net.check()
+    del net.queries["rich"]
+    with make_engine(net) as engine, pytest.raises(au.NetworkError, match="LIVE_JOIN"):
+        engine.modify(
+            add={"rich": "SELECT paid.vid FROM paid, accounts WHERE paid.vid = accounts.vid"}
+        )
 
 
 def test_a_crash_leaves_the_database_to_the_next_engine(tmp_path: Path) -> None:

@@ -22,8 +22,7 @@ from auroral.tables.postgres import PostgresTables
 from auroral.tables.sqlite import SqliteTables
 from auroral.tables.statements import BoxStatement, box_statement
 from auroral.tables.store import Batch, StatementRun, TableStore
-
-from .server import PostgresServer
+from benchmarks.postgres_server import PostgresServer
 
 TYPES: dict[str, st.SearchStrategy[Any]] = {
     "boolean": st.booleans(),

@@ -9,6 +9,7 @@ order. What runs an `update` is a write, `b@write`, followed by a map that makes
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 
 import sqlglot
 from sqlglot import exp
@@ -104,6 +105,18 @@ def written_tables(network: Network) -> dict[str, str]:
         elif table := latched(box):
             found.setdefault(table, name)
     return found
+
+
+def require_unchanged_tables(network: Network, boxes: Iterable[Box]) -> None:
+    """Refuse boxes of a query that would join a table which the network changes."""
+    read = {source for box in boxes for source in box.sources() if source in network.tables}
+    changing = written_tables(network) if read else {}
+    for table in sorted(read & {*changing}):
+        raise NetworkError(
+            "LIVE_JOIN",
+            f"a query joins {table} as it was at the start, but {changing[table]} changes it",
+            hint="use a join or read box, and let the query read that",
+        )
 
 
 def latched(box: Box) -> str | None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from auroral.continuous.analysis import QueryTree, Surroundings, asked
 from auroral.continuous.boxing.compiler import CompiledQuery, compile_query
 from auroral.continuous.boxing.progress import progressing, promised
+from auroral.continuous.boxing.tables import require_unchanged_tables
 from auroral.continuous.functions import Named, PythonFunction
 from auroral.continuous.sharing.aggregate_reading import (
     AggregateShape,
@@ -132,6 +133,7 @@ class QueryReader:
             )
             if not all(box.passes_revisions for box in compiled.boxes.values()):
                 self._require_final(query)
+            require_unchanged_tables(self._network, compiled.boxes.values())
             return compiled
         except NetworkError as error:
             raise self._network.locate(error, "queries", name) from None

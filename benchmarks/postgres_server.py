@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: a cluster of its own in a temporary directory."""
+"""A real PostgreSQL for tests and benchmarks: a cluster of its own in a temporary directory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def binaries() -> Path | None:
 class PostgresServer:
     """Keeps its data over restarts; the database refuses root, so another user runs it then."""
 
-    def __init__(self, directory: Path, programs: Path):
+    def __init__(self, directory: Path, programs: Path, *, power: bool = False):
+        """Without `power` commits need not be on the disk when they end: tests are faster."""
         self._programs = programs
         self._directory = directory
         self._data = directory / "data"
@@ -44,7 +45,7 @@ class PostgresServer:
             shutil.chown(directory, self._user)
         self._run("initdb", "-D", str(self._data), "-A", "trust", "-U", "auroral", "-E", "UTF8")
         with (self._data / "postgresql.conf").open("a") as settings:
-            settings.write("fsync = off\nshared_buffers = 32MB\nmax_connections = 40\n")
+            settings.write(f"fsync = {'on' if power else 'off'}\nshared_buffers = 32MB\n")
 
     def _run(self, program: str, *given: str) -> None:
         options: dict[str, Any] = {"user": self._user} if self._user is not None else {}
