@@ -21,7 +21,7 @@ from auroral.network.types import Schema
 from auroral.progress.durations import parse_duration_us
 from auroral.progress.values import clock_to_mark, to_mark
 from auroral.reference import Reference
-from auroral.reference.operator import Tuple
+from auroral.reference.operator import Emission, Failed, Now, ReferenceOperator, Tuple
 from auroral.testing import Collector
 
 from .events import TABLE, TABLE_ROWS, Events
@@ -53,6 +53,22 @@ class BranchBuilder(_Builder):
         return self._rng.choice([*self._arcs[-2:], *self._late[-1:]])
 
 
+@dataclass(frozen=True)
+class NotYet:
+    """A box that sees no tuples yet, but knows what was promised before its first."""
+
+    operator: ReferenceOperator
+
+    def push(self, _port: int, _arrived: Tuple) -> list[Emission | Failed]:
+        return []
+
+    def settle(self, now: Now) -> list[Emission | Failed]:
+        return list(self.operator.settle(now))
+
+    def held(self) -> int:
+        return self.operator.held()
+
+
 class LateBranch(Reference):
     """The reference of a network some boxes of which are there from a moment on only."""
 
@@ -68,6 +84,7 @@ class LateBranch(Reference):
         self._now = self._stride * self._arrivals
         super()._tick(at)
         self._now += self._stride - 1
+        self._moment = self._now  # what arrives is marked with it
         self._arrivals += 1
 
     def end(self) -> None:
@@ -77,7 +94,9 @@ class LateBranch(Reference):
     def _flow(self, arrived: dict[str, list[Tuple]]) -> None:
         every = self._operators
         if self._now < self.begins:
-            self._operators = {n: box for n, box in every.items() if n not in self.branch}
+            self._operators = {
+                name: NotYet(box) if name in self.branch else box for name, box in every.items()
+            }
         self._moment = self._now
         super()._flow(arrived)
         self._operators = every
@@ -239,21 +258,22 @@ class AttachRun:
         arc, moment = point.on, before._stride * before._arrivals
         tuples = before.tuples(arc)
         time, rows = _bounds(point.keep)
-        begins = [0]
+        begins = 0
         if rows is not None and len(tuples) >= rows:
-            begins.append(tuples[-rows].moment)
+            begins = tuples[-rows].moment
+            tuples = [t for t in tuples if t.moment >= begins]
         if time is not None:
             attribute = engine._history.points["recent"].attribute
             if attribute is None:
                 now = max((t.entered_us for t in tuples), default=0)
                 kept = [t.moment for t in tuples if t.entered_us >= now - time]
-                begins.append(kept[0] if kept else moment)
+                begins = kept[0] if kept else moment
             elif (mark := before.mark(arc, attribute)) is not None:
                 kind = before.checked.arcs[arc].schema.field(attribute).type
                 bound = mark - clock_to_mark(time, kind.name, kind.scale)
                 kept = [t.moment for t in tuples if _reaches(t.row[attribute], kind.scale, bound)]
-                begins.append(kept[0] if kept else moment)
-        return max(begins)
+                begins = kept[0] if kept else moment
+        return begins
 
 
 def _reaches(value: Any, scale: int, bound: Any) -> bool:

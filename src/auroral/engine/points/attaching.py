@@ -122,7 +122,7 @@ class Attaching:
                 f"{point.name} keeps {point.attribute} from {kept} on, not from {asked}",
                 hint="leave out since to get everything that is kept",
             )
-        return max(begins, point.since(since, moment))
+        return point.since(since, begins, moment)
 
     # ── names and values ──
 

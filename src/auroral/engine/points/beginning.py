@@ -52,19 +52,25 @@ def latest_rows(segments: Sequence[Segment], rows: int, before: int, read: ReadC
 
 
 def first_reaching(
-    segments: Sequence[Segment], attribute: str, value: Any, before: int, read: ReadColumns
+    segments: Sequence[Segment],
+    attribute: str,
+    value: Any,
+    span: tuple[int, int],
+    read: ReadColumns,
 ) -> int | None:
-    """The moment of the first tuple before a moment whose attribute is at or above a value."""
+    """The moment of the first tuple in a span whose attribute is at or above a value."""
+    begins, before = span
     found: int | None = None
     for segment in sorted((s for s in segments if s.file), key=lambda s: s.first):
         if segment.first >= (before if found is None else found):
             break
-        if not may_reach(segment, attribute, value):
+        if segment.last < begins or not may_reach(segment, attribute, value):
             continue
         table = read(segment, ["_seq", attribute])
         values, known = column_marks(table[attribute])
         moments = table["_seq"].to_numpy()
-        chosen = moments[known & (values >= value) & (moments < before)]
+        within = (moments >= begins) & (moments < before)
+        chosen = moments[known & (values >= value) & within]
         if len(chosen):
             least = int(chosen.min())
             found = least if found is None else min(found, least)

@@ -95,20 +95,21 @@ class PointHistory:
         `mark` is that of the progressing attribute then. If no tuple is kept it is that moment.
         """
         segments, read = self.segments(), self._columns
-        found = [self.oldest]
+        begins = self.oldest
         if self.kept.rows is not None:
-            found.append(latest_rows(segments, self.kept.rows, before, read))
+            begins = max(begins, latest_rows(segments, self.kept.rows, before, read))
         if self.kept.time_us is not None:
             attribute, bound = self._time_bound(mark, now_us)
             if bound is not None:
-                first = first_reaching(segments, attribute, bound, before, read)
-                found.append(before if first is None else first)
-        return max(found)
+                first = first_reaching(segments, attribute, bound, (begins, before), read)
+                begins = before if first is None else first
+        return begins
 
-    def since(self, value: Any, before: int) -> int:
+    def since(self, value: Any, begins: int, before: int) -> int:
         """The moment of the first kept tuple with at least a value of the progressing attribute."""
         assert self.attribute is not None
-        first = first_reaching(self.segments(), self.attribute, value, before, self._columns)
+        span = (begins, before)
+        first = first_reaching(self.segments(), self.attribute, value, span, self._columns)
         return before if first is None else first
 
     def droppable(self, mark: Any, now_us: int) -> int:
@@ -153,7 +154,7 @@ class PointHistory:
     def newest_entry(self) -> int:
         """When the newest tuple of the arc entered; 0 if there is none."""
         held = [segment for segment in self._store.segments(self.arc) if segment.file]
-        return max((self._entered(segment) for segment in held[-1:]), default=0)
+        return max(map(self._entered, held), default=0)  # steps of buckets overlap
 
     def least_kept(self, begins: int, mark: Any) -> Any:
         """The least value of the progressing attribute that is sure to be kept.
