@@ -22,6 +22,7 @@ LAYERS = (
     ("continuous",),
     ("scheduling",),
     ("storage", "io", "reference", "kernels"),
+    ("history",),
     ("eddy",),
     ("spark",),
     ("engine",),
