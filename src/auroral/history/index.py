@@ -370,10 +370,10 @@ class KeyedHistory:
         """Make a run of the next rows of the log, if there are enough."""
         start = max(kept.oldest, max((run.last + 1 for run in runs), default=0))
         waiting = self._store.segments(self._log, start)
-        rows, end = 0, start
+        rows, end = 0.0, start
         for segment in waiting:
             if segment.last < kept.complete and rows < self._tiers.first_rows:
-                rows += segment.rows
+                rows += segment.rows * _share_since(segment, start)
                 end = max(end, segment.last + 1)
         if rows < self._tiers.first_rows:
             return False
@@ -424,6 +424,11 @@ class KeyedHistory:
 
 def _between(segments: Sequence[Segment], first: int, last: int) -> list[Segment]:
     return [segment for segment in segments if segment.last >= first and segment.first <= last]
+
+
+def _share_since(segment: Segment, start: int) -> float:
+    """About which share of a segment's rows is not before a moment."""
+    return (segment.last + 1 - max(start, segment.first)) / (segment.last + 1 - segment.first)
 
 
 def _taken(table: pa.Table, predicate: KeyPredicate | None, first: int, last: int) -> pa.Table:
