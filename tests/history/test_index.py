@@ -6,7 +6,7 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -317,10 +317,20 @@ class Model:
         return [m for m, key in self.rows if first <= m <= last and holds(key)]
 
 
-def interval_of(low: Any, high: Any) -> Interval:
+def interval_of(low: Any, high: Any, closed_low: bool, closed_high: bool) -> Interval:
     if low is not None and high is not None and sortable(low) > sortable(high):
         low, high = high, low
-    return Interval(low, high)
+    return Interval(low, high, closed_low, closed_high)
+
+
+def is_in(key: Any, interval: Interval) -> bool:
+    """Whether a key is in an interval of Python values."""
+    if key is None:
+        return False
+    value, low, high = (sortable(each) for each in (key, interval.low, interval.high))
+    above = interval.low is None or low < value or (low == value and interval.closed_low)
+    below = interval.high is None or value < high or (value == high and interval.closed_high)
+    return above and below
 
 
 @settings(deadline=None, max_examples=60)
@@ -372,7 +382,8 @@ def test_a_lookup_is_a_scan_and_a_filter(data: st.DataObject, kind: str, indexed
                         pass
                 armed.clear()
                 store, history = restart(store)
-            bounds = data.draw(st.tuples(st.none() | values, st.none() | values))
+            closed = st.booleans()
+            bounds = data.draw(st.tuples(st.none() | values, st.none() | values, closed, closed))
             points = data.draw(st.lists(values, max_size=2))
             intervals = data.draw(
                 st.sampled_from(
@@ -380,16 +391,13 @@ def test_a_lookup_is_a_scan_and_a_filter(data: st.DataObject, kind: str, indexed
                 )
             )
             marked = tuple(
-                Interval(comparable(each.low), comparable(each.high)) for each in intervals
+                replace(each, low=comparable(each.low), high=comparable(each.high))
+                for each in intervals
             )
             predicate = KeyPredicate("k", marked)
 
             def holds(key: Any, intervals: tuple[Interval, ...] = intervals) -> bool:
-                return key is not None and any(
-                    (i.low is None or sortable(i.low) <= sortable(key))
-                    and (i.high is None or sortable(key) <= sortable(i.high))
-                    for i in intervals
-                )
+                return any(is_in(key, interval) for interval in intervals)
 
             first = data.draw(st.integers(model.oldest, store.next_moment + 1))
             last = data.draw(st.integers(first, store.next_moment + 1))

@@ -65,7 +65,8 @@ class Interval:
 
     @property
     def is_point(self) -> bool:
-        return self.low is not None and self.low == self.high
+        closed = self.closed_low and self.closed_high
+        return self.low is not None and bool(self.low == self.high) and closed
 
     @property
     def is_empty(self) -> bool:

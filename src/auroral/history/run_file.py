@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from auroral.disk import OpenFile, disk_errors, rename, unlink
-from auroral.history.predicate import KeyPredicate, comparable_column
+from auroral.history.predicate import Interval, KeyPredicate, comparable_column
 
 GROUP_ROWS = 8_192
 """The rows of a row group: what a lookup of one key reads at least."""
@@ -47,19 +49,41 @@ class RunDirectory:
     distinct: int
     floating: bool
 
+    @cached_property
+    def _bounded(self) -> tuple[list[int], list[Any], list[Any]]:
+        """The groups whose bounds are known, with the least and the greatest keys; both ascend."""
+        known = [number for number, group in enumerate(self.groups) if group.least is not None]
+        found = [self.groups[number] for number in known]
+        return known, [group.least for group in found], [group.greatest for group in found]
+
+    @cached_property
+    def _unbounded(self) -> list[int]:
+        """The groups of which the statistics say nothing, although they hold keys."""
+        groups = enumerate(self.groups)
+        return [n for n, group in groups if group.least is None and not group.all_null]
+
     def matching(self, predicate: KeyPredicate) -> list[int]:
         """The row groups that can hold a row which satisfies a predicate."""
-        found = [
-            number
-            for number, group in enumerate(self.groups)
-            if not group.all_null
-            and (group.least is None or predicate.overlaps(group.least, group.greatest))
-        ]
+        known, least, greatest = self._bounded
+        found = set(self._unbounded) if predicate.intervals else set()
+        for interval in predicate.intervals:
+            at = _first_above(greatest, interval)
+            while at < len(known) and interval.overlaps(least[at], greatest[at]):
+                found.add(known[at])
+                at += 1
         if self.floating and predicate.has_nan:
-            # NaN is not in the statistics; it comes after all numbers.
-            numbers = [n for n, group in enumerate(self.groups) if group.least is not None]
-            found = sorted({*found, *numbers[-1:]})
-        return found
+            found.update(known[-1:])  # NaN comes after all numbers, and statistics leave it out
+        return sorted(found)
+
+
+def _first_above(greatest: list[Any], interval: Interval) -> int:
+    """The first group that has a key which is not below an interval."""
+    low = interval.low
+    if low is None:
+        return 0
+    if low != low:
+        return len(greatest)  # NaN is above all numbers
+    return (bisect_left if interval.closed_low else bisect_right)(greatest, low)
 
 
 def read_directory(path: Path, key: str) -> RunDirectory:
