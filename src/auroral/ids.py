@@ -225,6 +225,26 @@ class HistoryIndexId:
 
 
 @dataclass(frozen=True)
+class StoredTableId:
+    """A stored data set (a dangling connection point) as the table side of a join.
+
+    >>> str(StoredTableId("prices")), StoredTableId.parse("prices@stored")
+    ('prices@stored', StoredTableId(point='prices'))
+    >>> StoredTableId.parse("prices") is None
+    True
+    """
+
+    point: str
+
+    @staticmethod
+    def parse(text: str) -> StoredTableId | None:
+        return StoredTableId(text.removesuffix(_STORED)) if text.endswith(_STORED) else None
+
+    def __str__(self) -> str:
+        return self.point + _STORED
+
+
+@dataclass(frozen=True)
 class PendingLogId:
     """The log that keeps undelivered results of a removed standalone query."""
 
@@ -362,6 +382,7 @@ _MARKS = "marks@"
 _ORIGINS = "origins@"
 _ENTRY = "@in"
 _INDEX = "index@"
+_STORED = "@stored"
 _PENDING_LOG = "rest@"
 _OUTPUT = "output "
 _PENDING = "rest "

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from auroral.engine.context import EngineContext, Settings
+from auroral.engine.ingest.data_sets import StoredDataSets
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.ingest.declared_sources import declared_sources, interleaved, named
 from auroral.engine.ingest.ingest import Ingest
@@ -48,6 +49,7 @@ from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.sources.source import Source
 from auroral.network.arc import Arc
 from auroral.network.check import CheckedNetwork, check
+from auroral.network.data_sets import with_data_sets
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
 from auroral.scheduling.trains import DEFAULT_TRAIN
@@ -150,7 +152,7 @@ class Engine:
         """Check the network, open its state, start Spark and begin to work."""
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
-        self.network = with_late_outputs(self.network, self._sinks)
+        self.network = with_data_sets(with_late_outputs(self.network, self._sinks))
         self.check()
         self._locks = EngineLocks()
         self._store = Store(
@@ -167,6 +169,9 @@ class Engine:
             if self._store.durable:
                 # Before Spark starts: a wrong directory should be told at once.
                 self._store.bind_network(identity(self.network, self._sinks))
+            self._data_sets = StoredDataSets(
+                self.network, self._store.directory, sync=self._store.power
+            )
             executor = self._executor or self._start_spark()
             registrar = Registrar(self.network, executor.resolver)
             check(self.network, executor.resolver, registrar.check)
@@ -307,6 +312,7 @@ class Engine:
             self._changing.change(*self._queries.declared(), declared=True)
             registrar.registered()
             self._bind(last=True)
+            self._data_sets.push(self._ingest, execution.checked)
         except BaseException:
             execution.sinks.close()
             raise
@@ -417,6 +423,7 @@ class Engine:
         taken once: after a restart `position(stream)` tells which was the last.
         """
         self._require_running()
+        self._data_sets.require_other(stream)
         batches = [rows]
         if isinstance(rows, DataFrame):
             whole = position is not None
@@ -588,6 +595,7 @@ class Engine:
             for name, point in self._history.points.items()
         }
         stats["attachments"] = self._attachments.statistics()
+        stats["connection_points"] |= self._data_sets.statistics()
         for stream, count in self._loop.retries.items():
             if count:
                 stats["streams"][stream]["retries"] = count

@@ -26,6 +26,7 @@ from auroral.history.predicate import Interval, KeyPredicate, comparable_column
 GROUP_ROWS = 8_192
 """The rows of a row group: what a lookup of one key reads at least."""
 _DISTINCT = b"auroral.distinct"
+_KEY = b"auroral.key"
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,16 @@ class RunDirectory:
             found.update(known[-1:])  # NaN comes after all numbers, and statistics leave it out
         return sorted(found)
 
+    def holding(self, values: Sequence[Any]) -> list[int]:
+        """The row groups that can hold one of some ascending values, none of which is NaN."""
+        known, least, greatest = self._bounded
+        found = set(self._unbounded) if values else set()
+        for number, low, high in zip(known, least, greatest, strict=True):
+            at = bisect_left(values, low)
+            if at < len(values) and values[at] <= high:
+                found.add(number)
+        return sorted(found)
+
 
 def _first_above(greatest: list[Any], interval: Interval) -> int:
     """The first group that has a key which is not below an interval."""
@@ -103,6 +114,12 @@ def read_directory(path: Path, key: str) -> RunDirectory:
     distinct = int((metadata.metadata or {}).get(_DISTINCT, 0))
     floating = pa.types.is_floating(schema.field(key).type)
     return RunDirectory(metadata, key, tuple(groups), distinct, floating)
+
+
+def key_of(path: Path) -> str | None:
+    """The column by which a file is sorted; None if it is no run."""
+    key = (pq.read_metadata(path).metadata or {}).get(_KEY)
+    return None if key is None else key.decode()
 
 
 def _statistics(found: pq.Statistics | None) -> tuple[Any, Any, int]:
@@ -211,7 +228,8 @@ def _write(
             rows += table.num_rows
         if waiting and waiting[0].num_rows:
             writer.write_table(waiting[0].combine_chunks(), row_group_size=group_rows)
-        writer.add_key_value_metadata({_DISTINCT.decode(): str(counter.count)})
+        facts = {_DISTINCT: str(counter.count), _KEY: key}
+        writer.add_key_value_metadata({name.decode(): value for name, value in facts.items()})
     return rows
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from auroral.errors import Caution, NetworkError, list_existing
 from auroral.ids import ArcId
 from auroral.network.box import LATE, Box, Resolver, Scope, late_arc
+from auroral.network.data_sets import with_data_sets
 from auroral.network.endpoints import check_endpoints, unknown_arc
 from auroral.network.point_names import with_points_resolved
 from auroral.network.types import Schema
@@ -93,7 +94,7 @@ def check(
 
     Queries are typed by `checker`, if it is given.
     """
-    network = with_points_resolved(network)
+    network = with_data_sets(with_points_resolved(network))
     arcs, order = type_arcs(network, network.boxes, resolver)
     queries: dict[str, Schema] = {}
     checker = checker or query_checker
@@ -107,7 +108,7 @@ def type_arcs(
     network: Network, boxes: Iterable[str], resolver: Resolver | None = None
 ) -> tuple[dict[str, TypedArc], tuple[str, ...]]:
     """Type the arcs of some boxes and of all they rest on; also the order data flows in."""
-    network = with_points_resolved(network)
+    network = with_data_sets(with_points_resolved(network))
     scope = what_boxes_see(network, resolver)
     arcs = {name: TypedArc(name, s.schema_, name) for name, s in network.streams.items()}
     for name, point in network.connection_points.items():

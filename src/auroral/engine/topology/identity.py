@@ -38,9 +38,9 @@ def identity(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
         output.pop("qos", None)
         if "sink" in output:
             output["sink"] = defining(output["sink"])
-    for table in _entries(document, "tables"):
-        if "store" in table:
-            table["store"] = _without_login(table["store"])
+    for stored in (*_entries(document, "tables"), *_entries(document, "connection_points")):
+        if "store" in stored:
+            stored["store"] = _without_login(stored["store"])
     engine = document.pop("engine", {})
     document["engine"] = {key: engine[key] for key in _ENGINE if key in engine}
     return {**document, "sinks": dict.fromkeys(own, "bound")}
