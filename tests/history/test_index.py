@@ -224,11 +224,44 @@ def test_files_that_are_merged_during_a_lookup_are_looked_up_again(tmp_path: Pat
         assert len(store.segments(str(history.id))) < 4
 
 
+def test_what_somebody_else_holds_back_is_found_after_it_has_expired(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        for number in range(6):
+            append(store, rows(6 * number, [number % 2] * 6))
+        store.commit(Change(heads={("across", "attach@late"): 0}))
+        history = keyed(store)
+        settle(history, 0, 36)
+        store.commit(Change(heads={("across", HISTORY): 32}))
+        settle(history, 32, 36)
+        assert history.statistics().indexed_rows == 4
+        assert history.lookup(at(1), 0, 100).rows["_seq"].to_pylist() == [
+            *range(6, 12),
+            *range(18, 24),
+            *range(30, 36),
+        ]
+
+
+def test_a_merge_can_be_cancelled(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        for number in range(2):
+            append(store, rows(6 * number, [number] * 6))
+        history = keyed(store)
+        kept = KeptMoments(0, 12)
+        assert history.work(kept)
+        assert history.work(kept)
+        assert history.statistics().runs == 2
+        files = sorted(store.segments_directory.iterdir())
+        assert not history.work(kept, lambda: True)
+        assert sorted(store.segments_directory.iterdir()) == files
+        assert history.work(kept)
+        assert history.statistics().runs == 1
+
+
 def test_maintenance_works_in_the_background(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         history = keyed(store)
         maintenance = HistoryMaintenance(
-            {"recent": history}, lambda _: KeptMoments(0, store.next_moment)
+            lambda: {"recent": history}, lambda _: KeptMoments(0, store.next_moment)
         )
         maintenance.start()
         for number in range(10):
@@ -249,7 +282,7 @@ def test_a_full_disk_ends_the_indexing_and_nothing_else(
     with opened(tmp_path) as store:
         append(store, rows(0, [1, 2] * 10))
         history = keyed(store)
-        maintenance = HistoryMaintenance({"recent": history}, lambda _: KeptMoments(0, 20))
+        maintenance = HistoryMaintenance(lambda: {"recent": history}, lambda _: KeptMoments(0, 20))
         monkeypatch.setattr("auroral.history.index.write_run", full)
         assert not maintenance.work()
         assert "no space" in maintenance.failures["recent"]
@@ -306,12 +339,21 @@ def test_merging_gives_what_sorting_gives(data: st.DataObject, kind: str) -> Non
     assert keys == sorted(keys)
 
 
+ACTIONS = ("append", "append", "work", "expire", "hold", "crash")
+
+
 @dataclass
 class Model:
     """All rows that were ever appended, in order of moments."""
 
     rows: list[tuple[int, Any]] = field(default_factory=list)
     oldest: int = 0
+    held: int | None = None
+    """From which moment on somebody else holds the log back."""
+
+    @property
+    def whole_from(self) -> int:
+        return self.oldest if self.held is None else min(self.held, self.oldest)
 
     def moments(self, holds: Callable[[Any], bool], first: int, last: int) -> list[int]:
         return [m for m, key in self.rows if first <= m <= last and holds(key)]
@@ -359,7 +401,7 @@ def test_a_lookup_is_a_scan_and_a_filter(data: st.DataObject, kind: str, indexed
         store, history = restart(None)
         model = Model()
         for _ in range(data.draw(st.integers(1, 12))):
-            action = data.draw(st.sampled_from(["append", "append", "work", "expire", "crash"]))
+            action = data.draw(st.sampled_from(ACTIONS))
             if action == "append":
                 first = store.next_moment
                 keys = data.draw(st.lists(st.none() | values, min_size=1, max_size=14))
@@ -375,6 +417,9 @@ def test_a_lookup_is_a_scan_and_a_filter(data: st.DataObject, kind: str, indexed
             elif action == "expire" and store.has_cursor("across", HISTORY):
                 model.oldest = data.draw(st.integers(model.oldest, store.next_moment))
                 store.commit(Change(heads={("across", HISTORY): model.oldest}))
+            elif action == "hold" and model.held is None and model.rows:
+                model.held = model.oldest
+                store.commit(Change(heads={("across", "attach@late"): model.oldest}))
             elif action == "crash":
                 armed[:] = [data.draw(st.sampled_from(["written", "before-commit", "committed"]))]
                 with suppress(Crash):
@@ -399,7 +444,7 @@ def test_a_lookup_is_a_scan_and_a_filter(data: st.DataObject, kind: str, indexed
             def holds(key: Any, intervals: tuple[Interval, ...] = intervals) -> bool:
                 return any(is_in(key, interval) for interval in intervals)
 
-            first = data.draw(st.integers(model.oldest, store.next_moment + 1))
+            first = data.draw(st.integers(model.whole_from, store.next_moment + 1))
             last = data.draw(st.integers(first, store.next_moment + 1))
             expected = model.moments(holds, first, last)
             assert history.lookup(predicate, first, last).rows["_seq"].to_pylist() == expected

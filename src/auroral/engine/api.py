@@ -29,6 +29,7 @@ from auroral.engine.locks import EngineLocks
 from auroral.engine.points.attaching import Attaching
 from auroral.engine.points.attachments import Attachments
 from auroral.engine.points.history import KeptHistory
+from auroral.engine.points.indexing import HistoryIndexing
 from auroral.engine.queries.modification import requested
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.queries.registry import QueryRegistry
@@ -192,6 +193,8 @@ class Engine:
                 is_well=lambda: loop.failure is None,
             )
         self._loop.start()
+        if self._background:
+            self._indexing.maintenance.start()
         self._read_declared_streams()
         return self
 
@@ -307,6 +310,7 @@ class Engine:
             self._locks.changes,
             self._queries.catalogue.names,
         )
+        self._indexing = HistoryIndexing(store, self._history, self._emitted_before)
         try:
             self._bind(last=False)  # what waits for sinks of queries that the network has no more
             self._changing.change(*self._queries.declared(), declared=True)
@@ -320,6 +324,9 @@ class Engine:
     def _wake(self) -> None:
         """A worker has ended a step."""
         self._loop.wake()
+
+    def _emitted_before(self, arc: str) -> int:
+        return self._loop.execution.stepper.emitted_before(arc)
 
     def _bind(self, *, last: bool) -> None:
         execution = self._loop.execution
@@ -387,6 +394,7 @@ class Engine:
         self._loop.require_outside("end the engine that called it")
         for reader in self._readers:
             reader.stop()
+        self._indexing.maintenance.stop()
         self._loop.stop()
         self._loop.execution.sinks.stop()
         with self._loop.between_rounds(), self._changing.lock, ExitStack() as stack:
@@ -591,7 +599,7 @@ class Engine:
             self._loop.execution, self._store, self._queries, wall=self._clock == "wall"
         )
         stats["connection_points"] = {
-            name: point.statistics(self._attachments.on(name))
+            name: point.statistics(self._attachments.on(name)) | self._indexing.statistics(name)
             for name, point in self._history.points.items()
         }
         stats["attachments"] = self._attachments.statistics()

@@ -9,7 +9,7 @@ covers is looked up in the log.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -38,6 +38,7 @@ from auroral.storage.segment import read, reading
 
 _BATCH_ROWS = 131_072
 _ATTEMPTS = 100
+_EVER = 2**62
 T = TypeVar("T")
 
 
@@ -65,7 +66,7 @@ class ReadAmount:
 
 @dataclass(frozen=True)
 class Lookup:
-    """What a lookup found, in order of moments, and what it read of all that is kept."""
+    """What a lookup found, in order of moments, and what it read of all that a scan would read."""
 
     rows: pa.Table
     read: ReadAmount
@@ -117,10 +118,28 @@ class _Snapshot:
     """The files that a lookup has to look at, as they were at one time."""
 
     runs: tuple[Segment, ...]
-    tail: tuple[Segment, ...]
-    """Segments of the log with moments that no run covers."""
-    indexed_before: int
-    kept: ReadAmount
+    log: tuple[Segment, ...]
+
+    @property
+    def covered(self) -> tuple[int, int]:
+        """Runs have all rows from one moment on up to, not including, another.
+
+        Somebody may hold back rows of the log that are older than history.
+        """
+        if not self.runs:
+            return 0, 0
+        return self.runs[0].first, max(run.last for run in self.runs) + 1
+
+    @property
+    def others(self) -> list[Segment]:
+        """Segments of the log with moments that no run covers."""
+        start, end = self.covered
+        return [segment for segment in self.log if segment.first < start or segment.last >= end]
+
+    def kept(self, first: int, last: int) -> ReadAmount:
+        """What a scan of some moments would read."""
+        found = _between(self.log, first, last)
+        return ReadAmount(sum(s.rows for s in found), sum(s.bytes for s in found))
 
 
 class KeyedHistory:
@@ -167,8 +186,9 @@ class KeyedHistory:
         """
         (parts, amount), snapshot = self._retried(lambda s: self._found(s, predicate, first, last))
         rows = self._arranged(parts)
-        self._note(amount, snapshot.kept)
-        return Lookup(rows, amount, snapshot.kept)
+        kept = snapshot.kept(first, last)
+        self._note(amount, kept)
+        return Lookup(rows, amount, kept)
 
     def scan(self, predicate: KeyPredicate | None, first: int, last: int) -> Lookup:
         """The same rows, found by reading all of the log."""
@@ -176,15 +196,15 @@ class KeyedHistory:
         def read_all(snapshot: _Snapshot) -> tuple[list[pa.Table], ReadAmount]:
             parts: list[pa.Table] = []
             amount = ReadAmount()
-            for segment in snapshot.tail:
-                if segment.file and segment.last >= first and segment.first <= last:
+            for segment in _between(snapshot.log, first, last):
+                if segment.file:
                     table = read(self._store.path_of(segment), segment)
                     amount += ReadAmount(segment.rows, segment.bytes)
                     parts.append(_taken(table, predicate, first, last))
             return parts, amount
 
         (parts, amount), snapshot = self._retried(read_all, all_of_log=True)
-        return Lookup(self._arranged(parts), amount, snapshot.kept)
+        return Lookup(self._arranged(parts), amount, snapshot.kept(first, last))
 
     def plan(self, predicate: KeyPredicate, first: int, last: int) -> LookupPlan:
         """What a lookup would read; reads footers only."""
@@ -197,31 +217,32 @@ class KeyedHistory:
                     group = directory.groups[number]
                     amount += ReadAmount(group.rows, group.bytes)
                     pieces += 1
-            for segment in _between(snapshot.tail, first, last):
+            for segment in _between(snapshot.others, first, last):
                 if segment.file and self._may_hold(segment, predicate):
                     amount += ReadAmount(segment.rows, segment.bytes)
                     pieces += 1
             return amount, pieces
 
         (amount, pieces), snapshot = self._retried(add_up)
-        return LookupPlan(amount, snapshot.kept, pieces)
+        return LookupPlan(amount, snapshot.kept(first, last), pieces)
 
     def statistics(self) -> HistoryStatistics:
         """How much there is and what lookups read of it."""
         snapshot = self._snapshot()
+        kept = snapshot.kept(0, _EVER)
         largest = max(snapshot.runs, key=lambda run: run.rows, default=None)
         distinct = None
         if largest is not None:
             try:
                 found = self._directory(largest).distinct
-                distinct = expected_distinct(largest.rows, found, snapshot.kept.rows)
+                distinct = expected_distinct(largest.rows, found, kept.rows)
             except StateError:
                 distinct = None  # it was merged just now
         with self._lock:
             totals = replace(self._totals)
         return HistoryStatistics(
-            snapshot.kept.rows,
-            snapshot.kept.bytes,
+            kept.rows,
+            kept.bytes,
             distinct,
             len(snapshot.runs),
             sum(run.rows for run in snapshot.runs),
@@ -244,14 +265,14 @@ class KeyedHistory:
                 amount += ReadAmount(directory.groups[number].rows, directory.groups[number].bytes)
             for table in self._rows(run, groups):
                 parts.append(_taken(table, predicate, first, last))
-        since = max(first, snapshot.indexed_before)
-        for segment in _between(snapshot.tail, since, last):
+        for segment in _between(snapshot.others, first, last):
             if segment.file and self._may_hold(segment, predicate):
                 path = self._store.path_of(segment)
                 amount += ReadAmount(segment.rows, segment.bytes)
                 keys = read(path, segment, [self.key])
                 if pc.any(predicate.mask(keys[self.key])).as_py():
-                    parts.append(_taken(read(path, segment), predicate, since, last))
+                    table = _taken(read(path, segment), predicate, first, last)
+                    parts.append(_outside(table, *snapshot.covered))
         return parts, amount
 
     def _arranged(self, parts: Sequence[pa.Table]) -> pa.Table:
@@ -297,10 +318,7 @@ class KeyedHistory:
         with self._store.lock:
             runs = () if all_of_log else tuple(self._store.segments(self._index_log))
             log = self._store.segments(self._log)
-        before = max((run.last + 1 for run in runs), default=0)
-        kept = sum((ReadAmount(s.rows, s.bytes) for s in log), ReadAmount())
-        tail = tuple(segment for segment in log if segment.last >= before)
-        return _Snapshot(runs, tail, before, kept)
+        return _Snapshot(runs, tuple(log))
 
     def _retried(
         self, look: Callable[[_Snapshot], T], *, all_of_log: bool = False
@@ -311,7 +329,7 @@ class KeyedHistory:
             try:
                 return look(snapshot), snapshot
             except StateError:
-                if all(map(self._store.holds, (*snapshot.runs, *snapshot.tail))):
+                if all(map(self._store.holds, (*snapshot.runs, *snapshot.log))):
                     raise
         raise StateError(
             "HISTORY_BUSY", f"the history of {self.id.point} changes faster than it can be read"
@@ -325,8 +343,11 @@ class KeyedHistory:
 
     # ── keeping runs ──
 
-    def work(self, kept: KeptMoments) -> bool:
-        """Do one piece of work: drop, merge or make runs; False if there is nothing to do."""
+    def work(self, kept: KeptMoments, is_cancelled: Callable[[], bool] = lambda: False) -> bool:
+        """Do one piece of work: drop, merge or make runs; False if there is nothing to do.
+
+        A merge that is cancelled ends soon and leaves everything as it was.
+        """
         if not self.indexed:
             return False
         runs = self._store.segments(self._index_log)
@@ -336,8 +357,7 @@ class KeyedHistory:
             return True
         merging = self._tiers.to_merge(runs, kept.oldest)
         if merging:
-            self._merge(merging, kept.oldest)
-            return True
+            return self._merge(merging, kept.oldest, is_cancelled)
         return self._extend(runs, kept)
 
     def forget(self) -> None:
@@ -346,14 +366,21 @@ class KeyedHistory:
         with self._lock:
             self._directories.clear()
 
-    def _merge(self, runs: Sequence[Segment], oldest: int) -> None:
+    def _merge(
+        self, runs: Sequence[Segment], oldest: int, is_cancelled: Callable[[], bool]
+    ) -> bool:
         inputs = [self._kept_rows(run, oldest) for run in runs]
         schemas = [
             self._directory(run).metadata.schema.to_arrow_schema().remove_metadata() for run in runs
         ]
         schema = _common(schemas)
         aligned = [(_with_columns(table, schema) for table in each) for each in inputs]
-        self._write(max(runs[0].first, oldest), runs[-1].last, schema, aligned, runs)
+        merged = _unless(is_cancelled, merged_runs(aligned, self.key))
+        try:
+            self._write(max(runs[0].first, oldest), runs[-1].last, schema, merged, runs)
+        except WorkCancelledError:
+            return False
+        return True
 
     def _kept_rows(self, run: Segment, oldest: int) -> Iterator[pa.Table]:
         for table in self._rows(run, range(len(self._directory(run).groups))):
@@ -390,7 +417,7 @@ class KeyedHistory:
         found = self._arranged(parts)
         if found.num_rows:
             ordered = sorted_by_key(found, self.key)
-            self._write(start, end - 1, ordered.schema, [iter([ordered])], [])
+            self._write(start, end - 1, ordered.schema, [ordered], [])
         return bool(found.num_rows)
 
     def _write(
@@ -398,7 +425,7 @@ class KeyedHistory:
         first: int,
         last: int,
         schema: pa.Schema,
-        inputs: Sequence[Iterator[pa.Table]],
+        tables: Iterable[pa.Table],
         instead_of: Sequence[Segment],
     ) -> None:
         path = self._store.new_path(first, last)
@@ -406,7 +433,7 @@ class KeyedHistory:
             path,
             self.key,
             schema,
-            merged_runs(inputs, self.key),
+            tables,
             sync=self._store.power,
             group_rows=self._group_rows,
         )
@@ -420,6 +447,17 @@ class KeyedHistory:
         with self._lock:
             for run in gone:
                 self._directories.pop(run.file or "", None)
+
+
+class WorkCancelledError(Exception):
+    """A merge was told to end."""
+
+
+def _unless(is_cancelled: Callable[[], bool], tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    for table in tables:
+        if is_cancelled():
+            raise WorkCancelledError
+        yield table
 
 
 def _between(segments: Sequence[Segment], first: int, last: int) -> list[Segment]:
@@ -438,6 +476,12 @@ def _taken(table: pa.Table, predicate: KeyPredicate | None, first: int, last: in
     if predicate is not None:
         holds = pc.and_(holds, predicate.mask(table[predicate.key]))
     return table.filter(holds)
+
+
+def _outside(table: pa.Table, start: int, end: int) -> pa.Table:
+    """The rows that are not of moments from one on up to, not including, another."""
+    moments = table["_seq"]
+    return table.filter(pc.or_(pc.less(moments, start), pc.greater_equal(moments, end)))
 
 
 def _since(table: pa.Table, oldest: int) -> pa.Table:

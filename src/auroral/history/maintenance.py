@@ -11,51 +11,48 @@ from auroral.errors import AuroralError
 from auroral.history.index import KeptMoments, KeyedHistory
 
 _NICE = 10
+_LOOK_S = 1.0
+"""How often it looks whether there is something to do."""
 
 
 class HistoryMaintenance:
-    """Lets each history do its work whenever something was committed.
+    """Lets each history make, merge and drop its runs.
 
-    `kept` tells which moments of a point's log are history now. A history whose work fails (a full
-    disk) is left alone until the next start; lookups go on without new runs, and `failures` says
-    why.
+    `histories` gives those that there are now, `kept` which moments of a point's log are history
+    now. A history whose work fails (a full disk) is left alone until the next start; lookups go
+    on without new runs, and `failures` says why.
     """
 
     def __init__(
-        self, histories: Mapping[str, KeyedHistory], kept: Callable[[str], KeptMoments | None]
+        self,
+        histories: Callable[[], Mapping[str, KeyedHistory]],
+        kept: Callable[[str], KeptMoments | None],
+        *,
+        look_s: float = _LOOK_S,
     ):
-        self._histories = dict(histories)
+        self._histories = histories
         self._kept = kept
+        self._look_s = look_s
         self._changed = threading.Condition()
         self._asked = True
         self._idle = False
         self._stopping = False
         self._thread: threading.Thread | None = None
         self.failures: dict[str, str] = {}
+        """By point, why its history is not organised any further."""
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="auroral-history", daemon=True)
         self._thread.start()
 
-    def add(self, point: str, history: KeyedHistory) -> None:
-        """Take care of one more."""
-        with self._changed:
-            self._histories[point] = history
-        self.wake()
-
-    def remove(self, point: str) -> None:
-        with self._changed:
-            self._histories.pop(point, None)
-            self.failures.pop(point, None)
-
     def wake(self) -> None:
-        """Something was committed."""
+        """Look at once."""
         with self._changed:
             self._asked, self._idle = True, False
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Return when the piece of work under way is done."""
+        """Return when the piece of work under way is done, or given up."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -69,18 +66,19 @@ class HistoryMaintenance:
 
     def work(self) -> bool:
         """One piece of work of each history; False if there was nothing to do."""
-        with self._changed:
-            histories = list(self._histories.items())
         done = False
-        for point, history in histories:
+        for point, history in self._histories().items():
             if self._stopping or point in self.failures:
                 continue
             kept = self._kept(point)
             try:
-                done = (kept is not None and history.work(kept)) or done
+                done = (kept is not None and history.work(kept, self._is_stopping)) or done
             except AuroralError as error:
                 self.failures[point] = error.message
         return done
+
+    def _is_stopping(self) -> bool:
+        return self._stopping
 
     def _run(self) -> None:
         # On Linux the priority is the thread's alone.
@@ -88,7 +86,7 @@ class HistoryMaintenance:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._asked or self._stopping)
+                self._changed.wait_for(lambda: self._asked or self._stopping, self._look_s)
                 if self._stopping:
                     return
                 self._asked = False

@@ -15,16 +15,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from auroral.boxes.filter import REST, Filter
 from auroral.boxes.join import Join, equal_fields
 from auroral.disk import disk_errors, make_directory, sync_directory
 from auroral.engine.ingest.ingest import SEGMENT_ROWS, Ingest
+from auroral.engine.points.demands import demanded_of_key
 from auroral.errors import AuroralError, NetworkError, UsageError
 from auroral.history.access import AccessChoice, choose_join
-from auroral.history.predicate import Interval, KeyPredicate, key_predicate
+from auroral.history.predicate import KeyPredicate
 from auroral.history.run_file import GROUP_ROWS
 from auroral.history.stored import SortedDataSet, write_sorted
-from auroral.ids import ArcId, StoredTableId
+from auroral.ids import StoredTableId
 from auroral.io.data_sets import StoredAddress, read_data_set
 from auroral.network.check import CheckedNetwork
 from auroral.network.data_sets import data_sets
@@ -32,7 +32,6 @@ from auroral.network.environment import data_set_of
 from auroral.network.network import Network
 from auroral.network.point_names import point_arcs
 from auroral.network.types import Schema, Type
-from auroral.sql.expressions.function_calls import called_of
 from auroral.sql.expressions.numbers import LIMITS
 
 
@@ -160,34 +159,18 @@ def key_column(network: Network, name: str) -> str:
 
 
 def wanted_rows(checked: CheckedNetwork, name: str) -> tuple[bool, KeyPredicate | None]:
-    """Whether a data set is read as a stream, and what all its readers demand of its key.
-
-    Nothing is demanded unless every reader is a filter whose rest nobody reads.
-    """
+    """Whether a data set is read as a stream, and what all its readers demand of its key."""
     network = checked.network
     point = network.connection_points[name]
     assert point.schema_ is not None
     assert point.key is not None
-    boxes = {n: box for n, box in network.boxes.items() if name in box.sources()}
+    read = any(name in box.sources() for box in network.boxes.values())
     ends = [output.from_ for output in network.outputs.values()]
     ends += [view.from_ for view in network.views.values()]
     ends += point_arcs(network).values()
-    if name in ends or not boxes:
+    if name in ends or not read:
         return name in ends, None
-    read = {*ends, *(arc for box in network.boxes.values() for arc in box.sources())}
-    demanded: list[Interval] = []
-    for own, box in boxes.items():
-        rest = str(ArcId(own, REST)) in read
-        if not isinstance(box, Filter) or box.where is None or rest:
-            return True, None
-        if called_of(box.where, {function.lower() for function in network.functions}):
-            return True, None  # it may fail on any tuple, which is told
-        found = key_predicate(box.where, point.schema_, point.key)
-        if found is None:
-            return True, None
-        demanded += found.intervals
-    key = point.schema_.field(point.key).name
-    return True, KeyPredicate(key, tuple(dict.fromkeys(demanded)))
+    return True, demanded_of_key(network, name, point.schema_, point.key, ends)
 
 
 def _joins(checked: CheckedNetwork, name: str) -> dict[str, Join]:
