@@ -45,7 +45,7 @@ docs: tools ## Build the documents as a site in site/, broken links are errors
 	$(BIN)/mkdocs build --quiet --strict
 
 NAME ?= micro
-bench: setup ## Run a benchmark next to plain Structured Streaming: NAME=micro, oop, cacq or independent
+bench: setup ## Run a benchmark next to plain Structured Streaming: NAME=micro, oop, cacq, independent or history
 	@$(JAVA) $(BIN)/auroral bench $(NAME) $(ARGS)
 
 fmt: tools ## Format and mend what can be mended

@@ -81,6 +81,21 @@ def _independent(
     return independent(quick=quick)
 
 
+def _history(
+    *,
+    quick: bool = False,
+    plots: Path | None = None,
+    only: Sequence[str] = (),
+    peers: Sequence[Path] = (),
+) -> Report:
+    from benchmarks.history import history
+
+    _require_no_peers("history", peers)
+    if plots is not None:
+        raise UsageError("BAD_OPTION", "the benchmark history has no plots")
+    return history(quick=quick, only=only)
+
+
 def _require_no_peers(name: str, peers: Sequence[Path]) -> None:
     if peers:
         raise UsageError("BAD_OPTION", f"the benchmark {name} has no peers")
@@ -91,4 +106,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "oop": _oop,
     "cacq": _cacq,
     "independent": _independent,
+    "history": _history,
 }

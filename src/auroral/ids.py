@@ -263,6 +263,52 @@ class ResultsLogId:
 
 
 @dataclass(frozen=True)
+class HistoryIndexId:
+    """The log of runs that organise the history of a connection point, kept in a log, by a key.
+
+    >>> str(HistoryIndexId("recent", "across", "sid"))
+    'index@recent of across by sid'
+    >>> HistoryIndexId.parse("index@recent of across by sid")
+    HistoryIndexId(point='recent', log='across', key='sid')
+    """
+
+    point: str
+    log: str
+    key: str
+
+    @staticmethod
+    def parse(text: str) -> HistoryIndexId | None:
+        if not text.startswith(_INDEX):
+            return None
+        point, _, rest = text.removeprefix(_INDEX).partition(" of ")
+        log, _, key = rest.partition(" by ")
+        return HistoryIndexId(point, log, key)
+
+    def __str__(self) -> str:
+        return f"{_INDEX}{self.point} of {self.log} by {self.key}"
+
+
+@dataclass(frozen=True)
+class StoredTableId:
+    """A stored data set (a dangling connection point) as the table side of a join.
+
+    >>> str(StoredTableId("prices")), StoredTableId.parse("prices@stored")
+    ('prices@stored', StoredTableId(point='prices'))
+    >>> StoredTableId.parse("prices") is None
+    True
+    """
+
+    point: str
+
+    @staticmethod
+    def parse(text: str) -> StoredTableId | None:
+        return StoredTableId(text.removesuffix(_STORED)) if text.endswith(_STORED) else None
+
+    def __str__(self) -> str:
+        return self.point + _STORED
+
+
+@dataclass(frozen=True)
 class PendingLogId:
     """The log that keeps undelivered results of a removed standalone query."""
 
@@ -445,6 +491,8 @@ _HISTORY = "history@"
 _MARKS = "marks@"
 _ORIGINS = "origins@"
 _ENTRY = "@in"
+_INDEX = "index@"
+_STORED = "@stored"
 _PENDING_LOG = "rest@"
 _EARLIER_LOG = "earlier@"
 _OUTPUT = "output "

@@ -11,7 +11,7 @@ from auroral.cli.bench import find_benchmarks
 
 
 def test_a_checkout_has_benchmarks() -> None:
-    assert {"micro", "oop", "cacq", "independent"} <= set(find_benchmarks())
+    assert {"micro", "oop", "cacq", "independent", "history"} <= set(find_benchmarks())
 
 
 def test_an_installed_package_says_where_they_are(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ LAYERS = (
     ("continuous",),
     ("scheduling",),
     ("storage", "io", "reference", "kernels"),
+    ("history",),
     ("eddy",),
     ("catalog",),
     ("spark",),

@@ -15,7 +15,9 @@ from auroral.errors import UsageError, closest
 
 
 def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="micro | oop | cacq | independent")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="micro | oop | cacq | independent | history")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="a tenth of the work, rougher")] = False,
     plots: Annotated[

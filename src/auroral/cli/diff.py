@@ -17,6 +17,7 @@ from auroral.engine.lifecycle.fates import compare, report
 from auroral.engine.topology.identity import identity, restored
 from auroral.errors import StateError
 from auroral.ids import ArcId
+from auroral.network.data_sets import with_data_sets
 from auroral.network.network import Network
 from auroral.network.queries import Query
 from auroral.storage import QueryRow
@@ -29,7 +30,7 @@ def diff(
     file: NetworkFile,
 ) -> None:
     """Tell what `auroral run FILE --state STATE` would change, without doing it."""
-    given = Network.load(file).flattened()
+    given = with_data_sets(Network.load(file).flattened())
     with ManifestSnapshot(state) as manifest:
         stored, running = manifest.meta("network"), manifest.meta(RUNNING)
         rows = manifest.queries()

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from auroral.catalog import record_catalog
 from auroral.engine.context import EngineContext, Settings
+from auroral.engine.ingest.data_sets import StoredDataSets
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.ingest.declared_sources import (
     declared_sources,
@@ -38,6 +39,7 @@ from auroral.engine.locks import EngineLocks
 from auroral.engine.points.attaching import Attaching
 from auroral.engine.points.attachments import Attachments
 from auroral.engine.points.history import KeptHistory
+from auroral.engine.points.indexing import HistoryIndexing
 from auroral.engine.queries.modification import requested
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.queries.registry import QueryRegistry
@@ -69,6 +71,7 @@ from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.sources.source import Source
 from auroral.network.arc import Arc
 from auroral.network.check import CheckedNetwork, check
+from auroral.network.data_sets import with_data_sets
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
 from auroral.scheduling.trains import DEFAULT_TRAIN
@@ -173,7 +176,7 @@ class Engine:
         """Check the network, open its state, start Spark and begin to work."""
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
-        self._given = with_late_outputs(self.network.flattened(), self._sinks)
+        self._given = with_late_outputs(with_data_sets(self.network.flattened()), self._sinks)
         self.network = self._given
         self.check()
         self._locks = EngineLocks()
@@ -191,6 +194,7 @@ class Engine:
             # Before Spark starts: a wrong directory should be told at once.
             declared, edited = self._bind_state()
             self.network = declared.network
+            self._data_sets = self._stored_data_sets(self.network)
             executor = self._executor or self._start_spark()
             registrar = Registrar(self._given, executor.resolver)
             self._declared = check(self._given, executor.resolver, registrar.check)
@@ -213,6 +217,8 @@ class Engine:
                 is_well=lambda: loop.failure is None,
             )
         self._loop.start()
+        if self._background:
+            self._indexing.maintenance.start()
         if edited:
             self.edited = self._edit(self._given, by_file=True)
         self._read_declared_streams()
@@ -245,6 +251,9 @@ class Engine:
                 where=str(self._state),
                 hint="start with that version, or use another state directory",
             ) from None
+
+    def _stored_data_sets(self, network: Network) -> StoredDataSets:
+        return StoredDataSets(network, self._store.directory, sync=self._store.power)
 
     def _restored(self, document: Mapping[str, Any]) -> DeclaredNetwork:
         network, bound = restored(document, self._given)
@@ -388,6 +397,7 @@ class Engine:
             self._locks.changes,
             self._queries.catalogue.names,
         )
+        self._indexing = HistoryIndexing(store, self._history, self._emitted_before)
         try:
             self._bind(last=False)  # what waits for sinks of queries that the network has no more
             if not edited:
@@ -395,6 +405,7 @@ class Engine:
                 registrar.registered()
                 self._record_catalog()
             self._bind(last=not edited)
+            self._data_sets.push(self._ingest, execution.checked)
         except BaseException:
             execution.sinks.close()
             raise
@@ -407,6 +418,9 @@ class Engine:
     def _wake(self) -> None:
         """A worker has ended a step."""
         self._loop.wake()
+
+    def _emitted_before(self, arc: str) -> int:
+        return self._loop.execution.stepper.emitted_before(arc)
 
     def _bind(self, *, last: bool) -> None:
         execution = self._loop.execution
@@ -449,7 +463,8 @@ class Engine:
         self, network: Network, *, by_file: bool, more: NetworkEdit | None = None
     ) -> dict[str, list[str]]:
         """Put another network in the place of this one."""
-        network = with_late_outputs(network.importing().flattened(), self._sinks)
+        network = with_data_sets(network.importing().flattened())
+        network = with_late_outputs(network, self._sinks)
         edit = more or NetworkEdit({}, [], network)
         require_executable(network, self._sinks, self._tables)
         require_own_files(network, self._sources, self._sinks, self._dead_path)
@@ -461,10 +476,12 @@ class Engine:
         touched = self._network_changes.queries_touched(planned, going)
         if touched:
             self._changing.change({}, touched)
+        stored = self._stored_data_sets(network)
         moment = self._network_changes.make(planned, by_file=by_file)
-        self.network = network
+        self.network, self._data_sets = network, stored
         self._declared = check(network, self._context.settings.executor.resolver)
         self._loop.await_epoch(moment)
+        self._data_sets.push(self._ingest, self._loop.execution.checked)
         self._record_catalog()
         self._bind_more(last=False)
         if by_file or edit.whole:
@@ -543,6 +560,7 @@ class Engine:
         self._loop.require_outside("end the engine that called it")
         for reader in self._readers:
             reader.stop()
+        self._indexing.maintenance.stop()
         self._loop.stop()
         self._loop.execution.sinks.stop()
         with self._loop.between_rounds(), self._changing.lock, ExitStack() as stack:
@@ -580,6 +598,7 @@ class Engine:
         taken once: after a restart `position(stream)` tells which was the last.
         """
         self._require_running()
+        self._data_sets.require_other(stream)
         batches = [rows]
         if isinstance(rows, DataFrame):
             whole = position is not None
@@ -753,10 +772,11 @@ class Engine:
             self._loop.execution, self._store, self._queries, wall=self._clock == "wall"
         )
         stats["connection_points"] = {
-            name: point.statistics(self._attachments.on(name))
+            name: point.statistics(self._attachments.on(name)) | self._indexing.statistics(name)
             for name, point in self._history.points.items()
         }
         stats["attachments"] = self._attachments.statistics()
+        stats["connection_points"] |= self._data_sets.statistics()
         for stream, count in self._loop.retries.items():
             if count:
                 stats["streams"][stream]["retries"] = count

@@ -100,6 +100,11 @@ class JoinKernel:
             return joined_rows(self.rows, self.keys, self.fields, old, new, context, timeout_us)
         return self._within_band(new, old, state, context)
 
+    def probes(self, table: int, inputs: Sequence[pa.Table]) -> dict[str, pa.ChunkedArray]:
+        """By key column of a table, the values of the tuples that seek their like in it."""
+        keys = zip(self.keys[table], self.keys[1 - table], strict=True)
+        return {own: inputs[1 - table][other] for own, other in keys}
+
     def _with_table(self, inputs: Sequence[pa.Table], table: int) -> Emitted:
         other = 1 - table
         keyed = [each.select(names) for each, names in zip(inputs, self.keys, strict=True)]

@@ -90,6 +90,11 @@ class Box(Described):
         return False
 
     @property
+    def has_table(self) -> bool:
+        """Whether one of its inputs must be a table."""
+        return False
+
+    @property
     def revises(self) -> bool:
         """Whether it emits corrections of what it has emitted before."""
         return False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from auroral.errors import Caution, NetworkError, list_existing
 from auroral.ids import ArcId
 from auroral.network.box import LATE, Box, Resolver, Scope, late_arc
+from auroral.network.data_sets import with_data_sets
 from auroral.network.endpoints import check_endpoints, unknown_arc
 from auroral.network.point_names import with_points_resolved
 from auroral.network.superboxes import boxes_of, check_templates, require_fields, upstream_of
@@ -95,7 +96,7 @@ def check(
     Queries are typed by `checker`, if it is given.
     """
     check_templates(network)
-    network = with_points_resolved(network.flattened())
+    network = with_data_sets(with_points_resolved(network.flattened()))
     arcs, order = type_arcs(network, network.boxes, resolver)
     queries: dict[str, Schema] = {}
     checker = checker or query_checker
@@ -115,7 +116,7 @@ def type_arcs(
     plain = network.flattened()
     if plain is not network:
         network, boxes = plain, boxes_of(plain, list(boxes))
-    network = with_points_resolved(network)
+    network = with_data_sets(with_points_resolved(network))
     scope = what_boxes_see(network, resolver)
     arcs = {name: TypedArc(name, s.schema_, name) for name, s in network.streams.items()}
     for name, point in network.connection_points.items():

@@ -100,15 +100,14 @@ def check_endpoints(
         _check_sink(network, name)
     for name, point in network.connection_points.items():
         if point.on is None:
+            if point.schema_ is not None and point.key is not None:
+                _check_key(network, name, point.schema_, point.key)
             continue
         if point.on not in arcs:
             error = unknown_arc(point.on, arcs)
             raise network.locate(error, "connection_points", name, "on")
         if point.key is not None:
-            try:
-                arcs[point.on].field(point.key)
-            except NetworkError as error:
-                raise network.locate(error, "connection_points", name, "key") from None
+            _check_key(network, name, arcs[point.on], point.key)
     for name, view in network.views.items():
         if view.from_ not in arcs:
             raise network.locate(unknown_arc(view.from_, arcs), "views", name, "from")
@@ -138,6 +137,22 @@ def _check_groups(network: Network) -> None:
             "CYCLE",
             f"a group cannot contain itself: {' → '.join(loop)}",
             where=network.place("groups", loop[0]),
+        )
+
+
+def _check_key(network: Network, point: str, schema: Schema, key: str) -> None:
+    """Refuse a key that is no field, or whose values have no order."""
+    path = ("connection_points", point, "key")
+    try:
+        field = schema.field(key)
+    except NetworkError as error:
+        raise network.locate(error, *path) from None
+    if field.type.name in ("array", "map", "struct", "binary"):
+        raise NetworkError(
+            "BAD_PARAMETER",
+            f"a key is a number, text, a boolean, a date or a timestamp, but {field.name} is"
+            f" {field.type}",
+            where=network.place(*path),
         )
 
 

@@ -42,6 +42,13 @@ def store_of(network: Network, table: str) -> str | None:
     return store and resolved(store, lambda: network.place("tables", table, "store"))
 
 
+def data_set_of(network: Network, point: str) -> str:
+    """The address of a stored data set, with the values of variables."""
+    store = network.connection_points[point].store
+    assert store is not None
+    return resolved(store, lambda: network.place("connection_points", point, "store"))
+
+
 def has_variables(text: str) -> bool:
     """Whether a text says something else once variables have their values."""
     return _VARIABLE.search(text) is not None

@@ -11,13 +11,17 @@ from pyspark.sql import SparkSession
 from auroral.eddy.query_index import QueryIndex
 from auroral.eddy.routes.routing import RoutedOperator
 from auroral.eddy.stems.group import JoinGroup
+from auroral.engine.ingest.data_sets import StoredDataSets
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import expanded_network, kernel_runner
+from auroral.errors import AuroralError
 from auroral.ids import EddyId, PartBoxId, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
+from auroral.network.data_sets import with_data_sets
 from auroral.network.network import Network
 from auroral.scheduling.superboxes import Superbox, superboxes
+from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.plans.plan import log_schemas
 from auroral.spark.plans.slots import Slots
 from auroral.spark.running.executor import SparkExecutor
@@ -32,7 +36,7 @@ _MOST_SHOWN = 20
 
 def explained(network: Network, master: str = "local[*]") -> str:
     """Superboxes, materialised arcs and the Spark plan of each superbox."""
-    network = network.flattened()
+    network = with_data_sets(network.flattened())
     session = step_session(start_session(master))
     resolver = spark_resolver(session)
     with TemporaryDirectory() as directory:
@@ -63,6 +67,7 @@ def explained(network: Network, master: str = "local[*]") -> str:
     if len(network.queries) > _MOST_SHOWN:
         lines.append(f"  and {len(network.queries) - _MOST_SHOWN} queries more")
     lines += described
+    lines += _data_sets(network, checked)
     if later:
         kinds = ", ".join(f"{name} ({box.kind})" for name, box in later.items())
         lines.append(f"  declared, not run by this version: {kinds}")
@@ -80,6 +85,16 @@ def explained(network: Network, master: str = "local[*]") -> str:
             tree = _plan(session, checked, superbox, directory)
             lines += [f"    {line}" for line in tree.replace(str(directory), "…").splitlines()]
     return "\n".join(lines)
+
+
+def _data_sets(network: Network, checked: CheckedNetwork) -> list[str]:
+    """How stored data sets are read; those are looked at now."""
+    with TemporaryDirectory() as directory:
+        try:
+            found = StoredDataSets(network, directory, sync=False)
+            return list(found.explained(checked, network.engine.train or DEFAULT_TRAIN))
+        except AuroralError as error:
+            return [f"  data sets: {error}"]
 
 
 def _eddy(query_index: QueryIndex, arcs: tuple[str, ...]) -> list[str]:

@@ -12,11 +12,13 @@ from auroral.engine.lifecycle.epochs import DeclaredNetwork, Epoch
 from auroral.engine.lifecycle.standalone import ActiveStandalone
 from auroral.engine.points.ad_hoc_query import AdHocQuery, Branch
 from auroral.engine.points.branch_marks import BranchArrivals, BranchWatermarks
+from auroral.engine.points.indexing import PrunedHistory
 from auroral.engine.points.point import PointHistory
 from auroral.engine.results.views import View
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.stepper import Stepper
+from auroral.engine.runtime.train import train_files
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import kernel_runner
 from auroral.engine.topology.plan import ExecutionPlan, new_place
@@ -32,6 +34,9 @@ _FIRST_TRAIN = 8_192
 _GROWTH = 8
 POLITE_TRAIN = 50_000
 """The most tuples of a historical step while the network works: one task, on one core."""
+_FIRST_SPAN = 1 << 18
+_LONGEST_SPAN = 1 << 22
+"""The most moments of history whose rows are looked up at a time; their marks are in memory."""
 _GRACE_S = 60.0
 
 
@@ -121,6 +126,7 @@ class Attachment:
         self._marks = BranchWatermarks(plan.checked, point.arc, point.shape, saved)
         arrivals = BranchArrivals(context.store, point, self._marks, live, since)
         self._steps = superbox_steps(context, plan, self._marks, {})
+        self._pruned = PrunedHistory.of(point, plan.checked.network, output)
         self.stepper = Stepper(
             plan.checked,
             context.store,
@@ -133,11 +139,16 @@ class Attachment:
             timeout_s=context.settings.step_timeout_s,
             arrivals=arrivals,
             progress_key=progress_key(record.name),
+            files=train_files if self._pruned is None else self._pruned.files,
         )
         self._limit = self.stepper.recorded_until
         """Up to which moment it works now: marks are read so far."""
+        self._span = _FIRST_SPAN
+        """How many moments of history are looked up at a time."""
         self.live_from = context.store.next_moment
         """The moment at which it has caught up with the network."""
+        if self._pruned is not None:
+            self._pruned.until = self.live_from
         schema = plan.checked.schema_of(output).arrow()
         self.view = View(output, schema, 0, lambda table: table)
         self.hold()
@@ -176,6 +187,8 @@ class Attachment:
         head = self.stepper.done_before()
         if head < self._limit or head >= complete:
             return
+        if self._look_up(head, complete):
+            return
         if self.is_historical:
             grown = min(self.stepper.train * _GROWTH, self._most)
             self.stepper.train = min(grown, POLITE_TRAIN) if polite else grown
@@ -184,6 +197,18 @@ class Attachment:
         waiting = self._store.segments(self.point.arc, head)
         until = min(complete, head + 4 * max(self.stepper.train, POLITE_TRAIN))
         self._limit = train_end(waiting, head, until, self.stepper.train)
+
+    def _look_up(self, head: int, complete: int) -> bool:
+        """Take more moments of history at a time if few rows of them can pass the filters."""
+        until = min(complete, self.live_from, head + self._span)
+        if self._pruned is None or until <= head:
+            return False
+        if not self._pruned.is_cheaper(head, until, self._most):
+            return False
+        self._span = min(self._span * _GROWTH, _LONGEST_SPAN)
+        self.stepper.train = until - head
+        self._limit = until
+        return True
 
     def _fail(self, error: Exception) -> None:
         if isinstance(error, AuroralError):
@@ -224,6 +249,8 @@ class Attachment:
             "waiting": self._store.rows_since(self.point.arc, head),
             "steps": self.stepper.steps,
         }
+        if self._pruned is not None and self._pruned.choice is not None:
+            found["history"] = self._pruned.choice.reason
         if self.failure is not None:
             found["failed"] = self.failure.message
         return found

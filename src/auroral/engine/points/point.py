@@ -10,6 +10,7 @@ from auroral.engine.points.kept_arc import KeptArc
 from auroral.engine.points.mark_series import CLOCK, series_of
 from auroral.engine.points.marks_log import MarksLog
 from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.history import KeyedHistory, can_be_key
 from auroral.ids import HistoryReader
 from auroral.network.check import CheckedNetwork
 from auroral.network.types import Schema
@@ -51,6 +52,18 @@ class PointHistory:
         single = [name for name, mark in self.shape.items() if isinstance(mark, LowWater)]
         self.attribute: str | None = single[0] if single else None
         """The progressing attribute by which time is kept; None: by entry time."""
+        self.keyed = self._keyed()
+        """Its history by key; None if it has no key."""
+
+    def _keyed(self) -> KeyedHistory | None:
+        """The log is nearly sorted by what progresses: bounds of segments are enough for that."""
+        key = self.kept.key or self.attribute
+        if key is None or not can_be_key(self.schema.field(key).type):
+            return None
+        key = self.schema.field(key).name
+        return KeyedHistory(
+            self._store, self.name, self.arc, self.schema, key, indexed=key != self.attribute
+        )
 
     @property
     def name(self) -> str:

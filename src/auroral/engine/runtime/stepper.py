@@ -30,7 +30,7 @@ from auroral.errors import RunError
 from auroral.ids import WATERMARKS, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
-from auroral.spark.running.executor import StepExecutor
+from auroral.spark.running.executor import Files, StepExecutor
 from auroral.storage import Change, Segment, Store
 from auroral.storage.segment import verify
 from auroral.tables.store import StoreUnavailableError
@@ -96,6 +96,19 @@ class MarksRecorder(Protocol):
         ...
 
 
+class TrainFiles(Protocol):
+    """Makes the files of a train; see `train_files`."""
+
+    def __call__(
+        self,
+        store: Store,
+        train: Train,
+        directory: Path,
+        *,
+        has_room: Callable[[Mapping[str, int]], bool] | None,
+    ) -> Files: ...
+
+
 class Stepper:
     """Runs the steps of all superboxes; flow order decides which is started first."""
 
@@ -114,11 +127,13 @@ class Stepper:
         arrivals: Arrivals | None = None,
         progress_key: str = WATERMARKS,
         recorder: MarksRecorder | None = None,
+        files: TrainFiles = train_files,
     ):
         """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended.
 
         `arrivals` moves the marks on, by default from the logs of streams. The manifest keeps the
         moment that marks are taken up again at under `progress_key`. `recorder` keeps their moves.
+        `files` makes the files of a train.
         """
         self._store = store
         self._executor = executor
@@ -129,6 +144,7 @@ class Stepper:
         self._meter = CostMeter(checked)
         self._progress_key = progress_key
         self._recorder = recorder
+        self._files = files
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self.train = train
@@ -255,7 +271,7 @@ class Stepper:
         self._executor.enter(train.superbox.name)
         directory = self._place(train.superbox.name)
         try:
-            files = train_files(self._store, train, directory, has_room=step.has_room)
+            files = self._files(self._store, train, directory, has_room=step.has_room)
             try:
                 outcome = work(files)
             except RunError:
@@ -439,7 +455,7 @@ class Stepper:
         assert self._failed is not None
         self._executor.enter(train.superbox.name)
         step = self._steps[self._failed[0].superbox.name]
-        files = train_files(self._store, train, self._place(train.superbox.name))
+        files = self._files(self._store, train, self._place(train.superbox.name), has_room=None)
         if train.superbox.stateful:
             step.begin(replace(train, superbox=step.superbox))(files)
         elif train.superbox.boxes and isinstance(step, PlainStep):

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from auroral.ids import ArcId
 from auroral.io.identity import defining
+from auroral.network.data_sets import with_data_sets
 from auroral.network.declarations import NOTES
 from auroral.network.network import Network
 
@@ -81,7 +82,9 @@ def restored(document: Mapping[str, Any], running: Network) -> tuple[Network, fr
         if stored.get("boxes", {}).get(name) == known.get("boxes", {}).get(name):
             network.boxes[name] = box
     bound = frozenset(document["bound"])
-    return (running if network == given else network.flattened()), bound
+    if network == given:
+        return running, bound
+    return with_data_sets(network.flattened()), bound
 
 
 def _without_access(document: Mapping[str, Any]) -> None:
@@ -94,9 +97,9 @@ def _without_access(document: Mapping[str, Any]) -> None:
     for output in _entries(document, "outputs"):
         if "sink" in output:
             output["sink"] = defining(output["sink"])
-    for table in _entries(document, "tables"):
-        if "store" in table:
-            table["store"] = _without_login(table["store"])
+    for stored in (*_entries(document, "tables"), *_entries(document, "connection_points")):
+        if "store" in stored:
+            stored["store"] = _without_login(stored["store"])
 
 
 def _entries(document: Mapping[str, Any], section: str) -> Iterable[dict[str, Any]]:

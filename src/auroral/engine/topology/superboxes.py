@@ -34,13 +34,6 @@ def require_executable(
     for name, box in network.boxes.items():
         if not box.executable:
             raise not_executable(network.place("boxes", name), box)
-    for name, point in network.connection_points.items():
-        if point.dangling:
-            raise UsageError(
-                "STORE_NOT_SUPPORTED",
-                f"this version checks the stored data set {name} but does not read it yet",
-                where=network.place("connection_points", name, "store"),
-            )
     for name, format in sinks_to_come(network).items():
         if name not in bound:
             raise UsageError(

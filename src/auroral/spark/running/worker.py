@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from auroral.disk import sync_files
 from auroral.kernels.grouping import buckets_of
+from auroral.kernels.join import JoinKernel
 from auroral.kernels.kernel import Appended, Context, Emitted, Kernel
 from auroral.kernels.shelter import sheltering
 from auroral.spark.running.column_boxes import (
@@ -282,6 +283,15 @@ def _read_input(job: Job, layout: Layout, port: int) -> pa.Table:
     return table if bare else in_order_of_arrival(table)
 
 
+def _table_rows(file: str, kernel: Kernel, port: int, inputs: Sequence[pa.Table]) -> pa.Table:
+    """The rows of a static table that the tuples at hand may match, or all of them."""
+    if not isinstance(kernel, JoinKernel):
+        return pq.read_table(file, memory_map=True)
+    from auroral.history.stored import probed_rows  # most tasks have no tables
+
+    return probed_rows(file, kernel.probes(port, inputs))
+
+
 class _Bucket:
     """One bucket's share of a step."""
 
@@ -293,7 +303,7 @@ class _Bucket:
         inputs = list(tuples)
         received = [table.num_rows if counted else 0 for table in inputs]
         for port, file in self._job.tables.items():
-            inputs[port] = pq.read_table(file, memory_map=True)
+            inputs[port] = _table_rows(file, self._kernel, port, inputs)
         with sheltering(is_asked()):
             emitted = self._kernel.step(inputs, self._state(), self._job.context)
         note = {
