@@ -32,7 +32,7 @@ def make_engine(network: Network, *, bind: Any = (), **options: Any) -> Iterator
     except BaseException:
         engine._started = False
         engine._loop._stopping.set()
-        engine._live_tables.close()
+        engine._context.tables.close()
         engine._store.close()
         raise
     engine.shutdown()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-import json
 import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,53 +16,35 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from auroral.catalog import record_catalog
-from auroral.engine.context import EngineContext, Settings
 from auroral.engine.ingest.data_sets import StoredDataSets
-from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.ingest.declared_sources import (
     declared_sources,
-    interleaved,
     named,
-    named_apart,
 )
-from auroral.engine.ingest.ingest import Ingest
 from auroral.engine.ingest.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.ingest.tables import require_tables
 from auroral.engine.inspect.statistics import describe_entity, entities, statistics
-from auroral.engine.lifecycle.changes import QueryChanges
+from auroral.engine.lifecycle.editor import NetworkEditor
 from auroral.engine.lifecycle.edits import NetworkEdit, read_edit
-from auroral.engine.lifecycle.epochs import RUNNING, DeclaredNetwork
-from auroral.engine.lifecycle.network_changes import NetworkChanges
+from auroral.engine.lifecycle.epochs import DeclaredNetwork
+from auroral.engine.lifecycle.stored_network import StoredNetwork
 from auroral.engine.locks import EngineLocks
-from auroral.engine.points.attaching import Attaching
-from auroral.engine.points.attachments import Attachments
-from auroral.engine.points.history import KeptHistory
-from auroral.engine.points.indexing import HistoryIndexing
+from auroral.engine.options import require_options
+from auroral.engine.parts import PartOptions, put_together
 from auroral.engine.queries.modification import requested
 from auroral.engine.queries.registrar import Registrar
-from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.runtime.clock import MonotoneClock, last_time_us
-from auroral.engine.runtime.loop import ALL_SOURCES, Loop, not_drained
-from auroral.engine.runtime.pool import StepPool
-from auroral.engine.runtime.step import StepOutcome
-from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.engine.runtime.loop import not_drained
 from auroral.engine.sinks.declared import declared_sinks
 from auroral.engine.sinks.file_ownership import require_own_files
-from auroral.engine.tables.live import LiveTables
-from auroral.engine.topology.execution import build_execution, initial_plan
-from auroral.engine.topology.identity import identity, remembered, restored
-from auroral.engine.topology.plan import check_expanded
 from auroral.engine.topology.superboxes import declared_jars, require_executable, require_jars
 from auroral.errors import (
     AuroralError,
-    NetworkError,
     RunError,
-    StateError,
     UsageError,
     require_name,
     too_late,
 )
-from auroral.ids import ArcId
 from auroral.io.open import as_sink, naming
 from auroral.io.paths import require_local
 from auroral.io.sinks.sink import Delivery, Sink
@@ -78,7 +58,7 @@ from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.running.executor import SparkExecutor, StepExecutor
 from auroral.spark.session.causes import FROM_SPARK, reason
 from auroral.spark.session.session import cores_of, start_session, step_session
-from auroral.storage import DURABILITIES, Change, Store
+from auroral.storage import Store
 from auroral.storage.identity import default_buckets
 
 _LOG = logging.getLogger("auroral")
@@ -127,21 +107,14 @@ class Engine:
         now_us: Callable[[], int] | None = None,
         fault: Callable[[str], None] = lambda _point: None,
     ):
-        if clock not in ("wall", "arrival"):
-            raise UsageError("BAD_OPTION", f"clock is wall or arrival, found {clock!r}")
-        if durability not in (None, *DURABILITIES):
-            known_levels = " or ".join(DURABILITIES)
-            problem = f"durability is {known_levels}, found {durability!r}"
-            raise UsageError("BAD_OPTION", problem)
-        if train is not None and not (isinstance(train, Integral) and train >= 1):
-            raise UsageError("BAD_OPTION", f"a train needs at least one tuple, found {train!r}")
-        if workers is not None and not (isinstance(workers, Integral) and workers >= 1):
-            raise UsageError("BAD_OPTION", f"steps need at least one worker, found {workers!r}")
-        if not (isinstance(sink_grace_s, int | float) and sink_grace_s >= 0):
-            problem = f"sink_grace_s is a number of seconds, found {sink_grace_s!r}"
-            raise UsageError("BAD_OPTION", problem)
-        if buckets is not None and not (isinstance(buckets, Integral) and 1 <= buckets <= 4096):
-            raise UsageError("BAD_OPTION", f"buckets are 1 to 4096, found {buckets!r}")
+        require_options(
+            clock=clock,
+            durability=durability,
+            train=train,
+            workers=workers,
+            sink_grace_s=sink_grace_s,
+            buckets=buckets,
+        )
         self.network = network.importing()
         self._master = master
         self._state = state
@@ -192,15 +165,16 @@ class Engine:
         try:
             self._now_us = MonotoneClock(self._given_now_us, after=last_time_us(self._store))
             # Before Spark starts: a wrong directory should be told at once.
-            declared, edited = self._bind_state()
+            stored = StoredNetwork(self._store, self._given, self._sinks)
+            declared = stored.bind()
             self.network = declared.network
             self._data_sets = self._stored_data_sets(self.network)
             executor = self._executor or self._start_spark()
             registrar = Registrar(self._given, executor.resolver)
             self._declared = check(self._given, executor.resolver, registrar.check)
             if self.network is not self._given:
-                self._serve_earlier(registrar)
-            self._open(registrar, executor, declared, edited=edited)
+                stored.serve(registrar, self.network)
+            self._open(registrar, executor, declared, stored)
         except BaseException as error:
             self._store.close()
             if isinstance(error, FROM_SPARK):
@@ -219,51 +193,14 @@ class Engine:
         self._loop.start()
         if self._background:
             self._indexing.maintenance.start()
-        if edited:
-            self.edited = self._edit(self._given, by_file=True)
+        if stored.edited:
+            edit = NetworkEdit({}, [], self._given, whole=True)
+            self.edited = self._editor.edit(edit, by_file=True)
         self._read_declared_streams()
         return self
 
-    def _bind_state(self) -> tuple[DeclaredNetwork, bool]:
-        """The network to begin with, and whether the given one is another, to be changed to."""
-        given = DeclaredNetwork(self._given, self._bound_arcs(self._given))
-        if not self._store.durable:
-            return given, False
-        document = identity(given.network, given.bound)
-        edited = self._store.bind_network(document)
-        running = self._store.manifest.meta(RUNNING)
-        if running is None:
-            saved = json.dumps(remembered(given.network, given.bound))
-            self._store.commit(Change(meta={RUNNING: saved}))
-            return given, False
-        declared = self._restored(json.loads(running))
-        return (declared if edited or declared.network != given.network else given), edited
-
-    def _serve_earlier(self, registrar: Registrar) -> None:
-        """Begin with the network that the state was left with."""
-        try:
-            registrar.serve(self.network)
-        except NetworkError as error:
-            raise StateError(
-                "STATE_OF_OTHER_NETWORK",
-                "the state was left with another version of the network, which cannot be put"
-                f" together any more: {error}",
-                where=str(self._state),
-                hint="start with that version, or use another state directory",
-            ) from None
-
     def _stored_data_sets(self, network: Network) -> StoredDataSets:
         return StoredDataSets(network, self._store.directory, sync=self._store.power)
-
-    def _restored(self, document: Mapping[str, Any]) -> DeclaredNetwork:
-        network, bound = restored(document, self._given)
-        return DeclaredNetwork(with_late_outputs(network, self._sinks), bound)
-
-    def _bound_arcs(self, network: Network) -> frozenset[str]:
-        """Arcs of boxes and streams that are delivered only because they were given a sink."""
-        arcs = {*network.streams, *network.boxes}
-        names = [name for name in self._sinks if name not in network.outputs]
-        return frozenset(name for name in names if ArcId.parse(name).producer in arcs)
 
     def _start_spark(self) -> SparkExecutor:
         self.spark = self._given_spark or start_session(
@@ -310,94 +247,49 @@ class Engine:
         registrar: Registrar,
         executor: StepExecutor,
         declared: DeclaredNetwork,
-        *,
-        edited: bool,
+        stored: StoredNetwork,
     ) -> None:
-        store = self._store
-        self._dead = DeadLetters(self._dead_path or store.directory / "dead-letters.jsonl", store)
-        self._readers: list[StreamReader] = []
-        settings = Settings(
-            executor,
+        edited = stored.edited
+        options = PartOptions(
             self._tables,
             self._train,
             self._driver_bytes,
-            self._now_us,
             self._step_timeout_s,
+            self._workers,
+            self._background,
+            self._clock == "arrival",
+            self._dead_path,
         )
-        self._queries = QueryRegistry(
-            store, declared, registrar, self._locks.queries, self._restored
-        )
-        self._queries.restore()
-        latest = self._queries.epochs.latest.declared
-        if latest is not declared:  # it was planned when an earlier run ended
-            self.network = latest.network
-            registrar.serve(latest.network)
-        workers = (self._workers or executor.workers) if self._background else 0
-        pool = StepPool[StepOutcome](workers, self._wake)
-        self._live_tables = LiveTables(store, self._tables)
-        threads: dict[str, Any] = {"background": self._background, "tell": self._wake}
-        now_us = None if self._clock == "arrival" else self._now_us
-        self._history = KeptHistory(store, now_us, **threads)
-        self._attachments = Attachments(store, self._history, **threads)
-        self._context = EngineContext(
-            settings,
-            store,
-            self._queries,
-            self._dead,
-            pool,
-            self._live_tables,
-            self._history,
-            self._attachments,
+        parts = put_together(
+            self._store,
             self._locks,
-        )
-        context = self._context
-        plan = initial_plan(context)
-        checked = plan.checked
-        if latest is not declared:
-            checked = check_expanded(executor.resolver, self._queries.epochs.latest, {})
-        with_clock = WatermarkTracker(checked).uses_clock
-        arrival = self._clock == "arrival"
-        self._ingest = Ingest(
-            checked,
-            store,
-            self._dead,
             self._now_us,
-            with_clock=with_clock,
-            arrival=arrival,
-            after=self._queries.changed,
-            lock=self._locks.ingest,
+            executor,
+            registrar,
+            declared,
+            stored.restored,
+            # The streams of a network that is to be changed may be others.
+            lambda network: [] if edited else self._all_sources(network),
+            options,
         )
-        self._now_us.not_before(self._ingest.newest_us)
-        execution = build_execution(context, plan, ended=self._ingest.ended)
-        self._attachments.restore(execution)
-        sources = [*self._sources, *declared_sources(self.network, self._sources)]
-        sources = [] if edited else sources  # the streams may be others
-        self._endless = not all(source.finite for source in sources)
-        self._loop = Loop(
-            self._ingest,
-            execution,
-            interleaved(self.network, sources, store.manifest.source(ALL_SOURCES)),
-            train=self._train,
-            background=self._background,
-            heartbeats=with_clock and self._clock == "wall",
-            wall=self._clock == "wall",
-            lock=self._locks.round,
+        self.network = parts.network
+        self._readers: list[StreamReader] = []
+        self._context, self._ingest, self._loop = parts.context, parts.ingest, parts.loop
+        self._queries, self._dead = parts.context.queries, parts.context.dead
+        self._changing = parts.changing
+        self._editor = NetworkEditor(
+            parts,
+            self._store,
+            self._locks,
+            self._sinks,
+            require=self._require_runnable,
+            bind=lambda last: self._bind(last=last),
+            sources_of=self._all_sources,
+            made=self._change_network,
         )
-        self._changing = QueryChanges(self._queries, self._ingest, self._loop, self._locks.changes)
-        self._network_changes = NetworkChanges(
-            context, self._ingest, self._loop, self._locks.changes
-        )
-        self._attaching = Attaching(
-            store,
-            lambda: self.network,
-            self._history,
-            self._attachments,
-            self._ingest,
-            self._loop,
-            self._locks.changes,
-            self._queries.catalogue.names,
-        )
-        self._indexing = HistoryIndexing(store, self._history, self._emitted_before)
+        self._attaching, self._attachments = parts.attaching, parts.attachments
+        self._indexing, self._history = parts.indexing, parts.context.history
+        execution = parts.loop.execution
         try:
             self._bind(last=False)  # what waits for sinks of queries that the network has no more
             if not edited:
@@ -415,12 +307,12 @@ class Engine:
         if self._store.durable:
             record_catalog(self._store, self.network, self._declared)
 
-    def _wake(self) -> None:
-        """A worker has ended a step."""
-        self._loop.wake()
-
-    def _emitted_before(self, arc: str) -> int:
-        return self._loop.execution.stepper.emitted_before(arc)
+    def _all_sources(self, network: Network) -> list[Source]:
+        """The sources that were given, and those that a network declares."""
+        given = [source for source in self._sources if source.stream in network.streams]
+        sources = [*given, *declared_sources(network, given)]
+        self._endless = not all(source.finite for source in sources)
+        return sources
 
     def _bind(self, *, last: bool) -> None:
         execution = self._loop.execution
@@ -457,62 +349,17 @@ class Engine:
             self._loop.wake()
             return wanted.queries_report()
         self._loop.require_outside("change the network")
-        return self._edit(wanted.network, by_file=False, more=wanted)
+        return self._editor.edit(wanted, by_file=False)
 
-    def _edit(
-        self, network: Network, *, by_file: bool, more: NetworkEdit | None = None
-    ) -> dict[str, list[str]]:
-        """Put another network in the place of this one."""
-        network = with_data_sets(network.importing().flattened())
-        network = with_late_outputs(network, self._sinks)
-        edit = more or NetworkEdit({}, [], network)
+    def _require_runnable(self, network: Network) -> None:
         require_executable(network, self._sinks, self._tables)
         require_own_files(network, self._sources, self._sinks, self._dead_path)
-        declared = DeclaredNetwork(network, self._bound_arcs(network))
-        before = self._queries.epochs.latest.declared
-        going = [*edit.remove, *self._queries.undeclared(network)]
-        planned = self._network_changes.plan(declared, going)
-        self._loop.execution.sinks.require_fields(planned.output_fields)
-        touched = self._network_changes.queries_touched(planned, going)
-        if touched:
-            self._changing.change({}, touched)
-        stored = self._stored_data_sets(network)
-        moment = self._network_changes.make(planned, by_file=by_file)
+
+    def _change_network(self, network: Network, stored: StoredDataSets) -> None:
+        """The network is another from now on."""
         self.network, self._data_sets = network, stored
         self._declared = check(network, self._context.settings.executor.resolver)
-        self._loop.await_epoch(moment)
-        self._data_sets.push(self._ingest, self._loop.execution.checked)
         self._record_catalog()
-        self._bind_more(last=False)
-        if by_file or edit.whole:
-            self._changing.change(*self._queries.declared(), declared=True)
-            self._bind_more(last=by_file)
-        left = [name for name in edit.remove if name not in touched]
-        if edit.add or left:
-            self._changing.change(*requested(edit.add, left))
-        self._follow_sources(before.network, by_file=by_file)
-        self._loop.wake()
-        return edit.merged_report(planned.report(before))
-
-    def _bind_more(self, *, last: bool) -> None:
-        """Give outputs that have come their sinks."""
-        with self._loop.between_rounds(), self._locks.changes:
-            self._bind(last=last)
-
-    def _follow_sources(self, before: Network, *, by_file: bool) -> None:
-        """Read the sources of streams that have come or changed, and not of those that are gone."""
-        network = self.network
-        kept = [name for name in network.streams if not by_file and name in before.streams]
-        kept = [n for n in kept if before.streams[n].sources == network.streams[n].sources]
-        bound = [source for source in self._sources if source.stream in network.streams]
-        sources = [*bound, *declared_sources(network, bound)]
-        self._endless = not all(source.finite for source in sources)
-        fresh = [source for source in sources if source.stream not in kept]
-        gone = {*before.streams} - {*kept}
-        if not fresh and not gone:
-            return
-        position = self._store.manifest.source(ALL_SOURCES)
-        self._loop.change_sources(gone, named_apart(network, fresh, sources), position)
 
     # ── queries over the past ──
 
@@ -568,9 +415,9 @@ class Engine:
                 self._started = False
             stack.callback(self._store.close)
             stack.callback(self._dead.close)
-            stack.callback(self._live_tables.close)
+            stack.callback(self._context.tables.close)
             stack.callback(self._loop.execution.sinks.close)
-            stack.callback(self._history.close)
+            stack.callback(self._context.history.close)
             stack.callback(self._ingest.close, seal=self._loop.failure is None)
             return self._statistics()
 
@@ -648,7 +495,7 @@ class Engine:
         """The rows of a table as they are now, in the order of its key."""
         require_name(name, "a table")
         self._require_running()
-        return self._live_tables.rows(self.network, name)
+        return self._context.tables.rows(self.network, name)
 
     def drain(self, timeout_s: float | None = None) -> None:
         """Wait until everything that has been enqueued is processed and delivered.
@@ -773,7 +620,7 @@ class Engine:
         )
         stats["connection_points"] = {
             name: point.statistics(self._attachments.on(name)) | self._indexing.statistics(name)
-            for name, point in self._history.points.items()
+            for name, point in self._context.history.points.items()
         }
         stats["attachments"] = self._attachments.statistics()
         stats["connection_points"] |= self._data_sets.statistics()

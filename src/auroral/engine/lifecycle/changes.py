@@ -12,6 +12,7 @@ from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.runtime.loop import Loop
 from auroral.engine.runtime.yielding import PROMPT_SWITCHING
 from auroral.engine.sinks.delivery import DeliveryThread
+from auroral.engine.sinks.headers import require_query_fields
 from auroral.engine.sinks.sinks import Sinks
 from auroral.errors import too_late
 
@@ -47,7 +48,7 @@ class QueryChanges:
         wanted = self._queries.read(add, remove)
         wanted.by_network = declared
         replaced = {name: add[name] for name in remove if name in add}
-        self._loop.execution.sinks.require_fit(replaced, self._queries.schema)
+        require_query_fields(self._loop.execution.sinks, replaced, self._queries.schema)
         return wanted
 
     def _make(self, wanted: Modification, remove: Sequence[str]) -> list[DeliveryThread]:

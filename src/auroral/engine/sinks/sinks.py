@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +25,6 @@ from auroral.engine.sinks.delivery import DeliveryThread, DeliveryThreads
 from auroral.engine.sinks.positions import SinkPositions, target_of
 from auroral.errors import AuroralError, SinkError, UsageError, ended
 from auroral.ids import MemberId
-from auroral.io.sinks.csv import CsvSink
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.network.network import Network
 from auroral.network.queries import declared_member, parameter_types
@@ -199,36 +198,6 @@ class Sinks:
     def all(self) -> dict[str, Sink]:
         """Every sink by output."""
         return {**self.ending, **self.open}
-
-    def require_fit(
-        self, replaced: Mapping[str, Any], schema_of: Callable[[str, Any], Schema]
-    ) -> None:
-        """Refuse queries with other fields than the header of a file that goes on with them."""
-        for output, sink in list(self.open.items()):
-            query = self.outputs.readers.query_of(output)
-            if query in replaced and isinstance(sink, CsvSink):
-                names = schema_of(query, replaced[query]).names
-                if MemberId.parse(output).key is not None:
-                    names = names[1:]  # a member gives no key
-                if names != sink.fields:
-                    raise UsageError(
-                        "SINK_FIELDS",
-                        f"{sink.path} has the fields {', '.join(sink.fields)}, the new {query}"
-                        f" has {', '.join(names)}",
-                        hint="give the query another name, or remove the old one before",
-                    )
-
-    def require_fields(self, fields: Mapping[str, Sequence[str]]) -> None:
-        """Refuse outputs with other fields than the header of a file that goes on with them."""
-        for output, sink in list(self.open.items()):
-            names = list(fields.get(output, ()))
-            if names and isinstance(sink, CsvSink) and names != list(sink.fields):
-                raise UsageError(
-                    "SINK_FIELDS",
-                    f"{sink.path} has the fields {', '.join(sink.fields)}, the output {output}"
-                    f" would have {', '.join(names)}",
-                    hint="give the output another name and another file",
-                )
 
     # ── queries that are removed ──
 

@@ -1,0 +1,103 @@
+"""Putting another network in the place of the one that runs, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from auroral.engine.ingest.data_sets import StoredDataSets
+from auroral.engine.ingest.declared_sources import named_apart
+from auroral.engine.lifecycle.edits import NetworkEdit
+from auroral.engine.lifecycle.epochs import DeclaredNetwork
+from auroral.engine.lifecycle.stored_network import bound_arcs
+from auroral.engine.locks import EngineLocks
+from auroral.engine.parts import EngineParts
+from auroral.engine.queries.modification import requested
+from auroral.engine.runtime.loop import ALL_SOURCES
+from auroral.engine.sinks.headers import require_output_fields
+from auroral.io.sources.source import Source
+from auroral.network.data_sets import with_data_sets
+from auroral.network.endpoints import with_late_outputs
+from auroral.network.network import Network
+from auroral.storage import Store
+
+
+class NetworkEditor:
+    """Makes changes of the network; one at a time."""
+
+    def __init__(
+        self,
+        parts: EngineParts,
+        store: Store,
+        locks: EngineLocks,
+        sinks: Collection[str],
+        *,
+        require: Callable[[Network], None],
+        bind: Callable[[bool], None],
+        sources_of: Callable[[Network], list[Source]],
+        made: Callable[[Network, StoredDataSets], None],
+    ):
+        """`sinks` are outputs and arcs that were given a sink.
+
+        `require` refuses a network that cannot run, `bind` gives outputs their sinks (and refuses
+        what is no output if it is told so), `sources_of` finds the sources of a network, and
+        `made` is called when the network is another.
+        """
+        self._parts = parts
+        self._store = store
+        self._locks = locks
+        self._sinks = sinks
+        self._require = require
+        self._bind = bind
+        self._sources_of = sources_of
+        self._made = made
+
+    def edit(self, edit: NetworkEdit, *, by_file: bool) -> dict[str, list[str]]:
+        """Make a change, wholly or not at all; returns what it did.
+
+        `by_file` if it is the network file that says so.
+        """
+        assert edit.network is not None
+        parts, queries = self._parts, self._parts.context.queries
+        network = with_data_sets(edit.network.importing().flattened())
+        network = with_late_outputs(network, self._sinks)
+        self._require(network)
+        before = queries.epochs.latest.declared
+        declared = DeclaredNetwork(network, bound_arcs(network, self._sinks))
+        going = [*edit.remove, *queries.undeclared(network)]
+        planned = parts.network_changes.plan(declared, going)
+        require_output_fields(parts.loop.execution.sinks, planned.output_fields)
+        stored = StoredDataSets(network, self._store.directory, sync=self._store.power)
+        touched = parts.network_changes.queries_touched(planned, going)
+        if touched:  # what they read is no more
+            parts.changing.change({}, touched)
+        moment = parts.network_changes.make(planned, by_file=by_file)
+        self._made(network, stored)
+        parts.loop.await_epoch(moment)
+        stored.push(parts.ingest, parts.loop.execution.checked)
+        self._bind_more(last=False)
+        if edit.whole:
+            parts.changing.change(*queries.declared(), declared=True)
+            self._bind_more(last=by_file)
+        left = [name for name in edit.remove if name not in touched]
+        if edit.add or left:
+            parts.changing.change(*requested(edit.add, left))
+        self._follow_sources(before.network, network, by_file=by_file)
+        parts.loop.wake()
+        return edit.merged_report(planned.report(before))
+
+    def _bind_more(self, *, last: bool) -> None:
+        """Give outputs that have come their sinks."""
+        with self._parts.loop.between_rounds(), self._locks.changes:
+            self._bind(last)
+
+    def _follow_sources(self, before: Network, network: Network, *, by_file: bool) -> None:
+        """Read the sources of streams that have come or changed, and not of those that are gone."""
+        kept = [name for name in network.streams if not by_file and name in before.streams]
+        kept = [n for n in kept if before.streams[n].sources == network.streams[n].sources]
+        sources: Sequence[Source] = self._sources_of(network)
+        fresh = [source for source in sources if source.stream not in kept]
+        gone = {*before.streams} - {*kept}
+        if fresh or gone:
+            position = self._store.manifest.source(ALL_SOURCES)
+            named = named_apart(network, fresh, sources)
+            self._parts.loop.change_sources(gone, named, position)

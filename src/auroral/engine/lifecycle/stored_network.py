@@ -1,0 +1,68 @@
+"""The network that a state directory was left with, and the one that is given now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from auroral.engine.lifecycle.epochs import RUNNING, DeclaredNetwork
+from auroral.engine.queries.registrar import Registrar
+from auroral.engine.topology.identity import identity, remembered, restored
+from auroral.errors import NetworkError, StateError
+from auroral.ids import ArcId
+from auroral.network.endpoints import with_late_outputs
+from auroral.network.network import Network
+from auroral.storage import Change, Store
+
+
+class StoredNetwork:
+    """Finds out with which network to begin, and whether another is to take its place."""
+
+    def __init__(self, store: Store, given: Network, sinks: Collection[str]):
+        """`sinks` are outputs and arcs that were given a sink."""
+        self._store = store
+        self._given = given
+        self._sinks = sinks
+        self.edited = False
+        """Whether the given network is another than the state was left with."""
+
+    def bind(self) -> DeclaredNetwork:
+        """The network to begin with; a state directory of another network is refused."""
+        given = DeclaredNetwork(self._given, bound_arcs(self._given, self._sinks))
+        if not self._store.durable:
+            return given
+        self.edited = self._store.bind_network(identity(given.network, given.bound))
+        running = self._store.manifest.meta(RUNNING)
+        if running is None:
+            saved = json.dumps(remembered(given.network, given.bound))
+            self._store.commit(Change(meta={RUNNING: saved}))
+            self.edited = False
+            return given
+        declared = self.restored(json.loads(running))
+        return declared if self.edited or declared.network != given.network else given
+
+    def restored(self, document: Mapping[str, Any]) -> DeclaredNetwork:
+        """A network from what is remembered of it."""
+        network, bound = restored(document, self._given)
+        return DeclaredNetwork(with_late_outputs(network, self._sinks), bound)
+
+    def serve(self, registrar: Registrar, network: Network) -> None:
+        """Let queries be read against the network to begin with."""
+        try:
+            registrar.serve(network)
+        except NetworkError as error:
+            raise StateError(
+                "STATE_OF_OTHER_NETWORK",
+                "the state was left with another version of the network, which cannot be put"
+                f" together any more: {error}",
+                where=str(self._store.directory),
+                hint="start with that version, or use another state directory",
+            ) from None
+
+
+def bound_arcs(network: Network, sinks: Collection[str]) -> frozenset[str]:
+    """Arcs of boxes and streams that are delivered only because they were given a sink."""
+    arcs = {*network.streams, *network.boxes}
+    names = [name for name in sinks if name not in network.outputs]
+    return frozenset(name for name in names if ArcId.parse(name).producer in arcs)

@@ -1,0 +1,162 @@
+"""The parts of an engine, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from auroral.engine.context import EngineContext, Settings
+from auroral.engine.ingest.dead_letters import DeadLetters
+from auroral.engine.ingest.declared_sources import interleaved
+from auroral.engine.ingest.ingest import Ingest
+from auroral.engine.lifecycle.changes import QueryChanges
+from auroral.engine.lifecycle.epochs import DeclaredNetwork
+from auroral.engine.lifecycle.network_changes import NetworkChanges
+from auroral.engine.locks import EngineLocks
+from auroral.engine.points.attaching import Attaching
+from auroral.engine.points.attachments import Attachments
+from auroral.engine.points.history import KeptHistory
+from auroral.engine.points.indexing import HistoryIndexing
+from auroral.engine.queries.registrar import Registrar
+from auroral.engine.queries.registry import QueryRegistry
+from auroral.engine.runtime.clock import MonotoneClock
+from auroral.engine.runtime.loop import ALL_SOURCES, Loop
+from auroral.engine.runtime.pool import StepPool
+from auroral.engine.runtime.step import StepOutcome
+from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.engine.tables.live import LiveTables
+from auroral.engine.topology.execution import build_execution, initial_plan
+from auroral.engine.topology.plan import check_expanded
+from auroral.io.sources.source import Source
+from auroral.network.network import Network
+from auroral.spark.running.executor import StepExecutor
+from auroral.storage import Store
+
+
+@dataclass(frozen=True)
+class PartOptions:
+    """What an engine was told that its parts have to know."""
+
+    tables: Mapping[str, Any]
+    train: int
+    driver_bytes: int
+    step_timeout_s: float | None
+    workers: int | None
+    background: bool
+    arrival: bool
+    """Whether the time is what arrivals say."""
+    dead_letters: Path | None
+
+
+@dataclass(frozen=True)
+class EngineParts:
+    """Everything that a started engine consists of."""
+
+    context: EngineContext
+    ingest: Ingest
+    loop: Loop
+    changing: QueryChanges
+    network_changes: NetworkChanges
+    attaching: Attaching
+    attachments: Attachments
+    indexing: HistoryIndexing
+    network: Network
+    """The latest that is declared."""
+
+
+def put_together(
+    store: Store,
+    locks: EngineLocks,
+    clock: MonotoneClock,
+    executor: StepExecutor,
+    registrar: Registrar,
+    declared: DeclaredNetwork,
+    restored: Callable[[Mapping[str, Any]], DeclaredNetwork],
+    sources_of: Callable[[Network], Sequence[Source]],
+    options: PartOptions,
+) -> EngineParts:
+    """Make the parts of an engine, as an earlier run has left them.
+
+    `declared` is the network that there was; `restored` makes those that were planned.
+    """
+    loops: list[Loop] = []
+
+    def wake() -> None:
+        """A worker has ended a step."""
+        loops[0].wake()
+
+    dead = DeadLetters(options.dead_letters or store.directory / "dead-letters.jsonl", store)
+    timeout_s, most = options.step_timeout_s, options.driver_bytes
+    settings = Settings(executor, options.tables, options.train, most, clock, timeout_s)
+    queries = QueryRegistry(store, declared, registrar, locks.queries, restored)
+    queries.restore()
+    latest = queries.epochs.latest
+    if latest.declared is not declared:  # it was planned when an earlier run ended
+        registrar.serve(latest.declared.network)
+    workers = (options.workers or executor.workers) if options.background else 0
+    pool = StepPool[StepOutcome](workers, wake)
+    threads: dict[str, Any] = {"background": options.background, "tell": wake}
+    history = KeptHistory(store, None if options.arrival else clock, **threads)
+    attachments = Attachments(store, history, **threads)
+    tables = LiveTables(store, options.tables)
+    context = EngineContext(
+        settings, store, queries, dead, pool, tables, history, attachments, locks
+    )
+    plan = initial_plan(context)
+    checked = plan.checked
+    if latest.declared is not declared:
+        checked = check_expanded(executor.resolver, latest, {})
+    with_clock = WatermarkTracker(checked).uses_clock
+    ingest = Ingest(
+        checked,
+        store,
+        dead,
+        clock,
+        with_clock=with_clock,
+        arrival=options.arrival,
+        after=queries.changed,
+        lock=locks.ingest,
+    )
+    clock.not_before(ingest.newest_us)
+    execution = build_execution(context, plan, ended=ingest.ended)
+    attachments.restore(execution)
+    network = latest.declared.network
+    sources = interleaved(network, sources_of(network), store.manifest.source(ALL_SOURCES))
+    loop = Loop(
+        ingest,
+        execution,
+        sources,
+        train=options.train,
+        background=options.background,
+        heartbeats=with_clock and not options.arrival,
+        wall=not options.arrival,
+        lock=locks.round,
+    )
+    loops.append(loop)
+
+    def emitted_before(arc: str) -> int:
+        return loop.execution.stepper.emitted_before(arc)
+
+    attaching = Attaching(
+        store,
+        lambda: queries.epochs.latest.declared.network,
+        history,
+        attachments,
+        ingest,
+        loop,
+        locks.changes,
+        queries.catalogue.names,
+    )
+    return EngineParts(
+        context,
+        ingest,
+        loop,
+        QueryChanges(queries, ingest, loop, locks.changes),
+        NetworkChanges(context, ingest, loop, locks.changes),
+        attaching,
+        attachments,
+        HistoryIndexing(store, history, emitted_before),
+        network,
+    )
