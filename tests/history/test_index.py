@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from auroral.history.tiers import RunTiers
 from auroral.ids import HistoryIndexId
 from auroral.network.types import Schema
 from auroral.storage import Change, Segment, Store, UnwrittenSegment
+from tests.storage.failing_disk import FailingDisk, Mode, Recorder
 
 TIERS = RunTiers(first_rows=6, fan_in=2)
 HISTORY = "history@recent"
@@ -185,6 +187,36 @@ def test_an_index_outlives_a_restart_and_can_be_dropped(tmp_path: Path) -> None:
         assert history.lookup(at(13), 0, 100).rows["v"].to_pylist() == [13]
         names = [path.name for path in store.segments_directory.iterdir()]
         assert names == [s.file for s in store.segments("across")]
+
+
+def test_a_power_failure_at_any_time_leaves_a_state_that_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "state"
+    root.mkdir()
+    record = Recorder(root)
+    with record.recording(monkeypatch), opened(root) as store:
+        for number in range(4):
+            append(store, rows(6 * number, [number % 2] * 6))
+        written = len(record.events)
+        settle(keyed(store), 0, 24)
+        store.commit(Change(heads={("across", HISTORY): 20}))
+        settle(keyed(store), 20, 24)
+    disk, tried = FailingDisk(), 0
+    modes: tuple[Mode, ...] = ("dropped", "kept", "random")
+    for number, event in enumerate(record.events):
+        disk.apply(event)
+        for mode in modes if number >= written else ():
+            disk.fail(root, mode, Random(number))
+            tried += 1
+            with opened(root) as store:
+                expected = [m for m in range(24) if m // 6 % 2 and m >= 20]
+                found = keyed(store).lookup(at(1), 20, 100).rows["_seq"].to_pylist()
+                assert found == expected, (number, event)
+                settle(keyed(store), 20, 24)
+                found = keyed(store).lookup(at(1), 20, 100).rows["_seq"].to_pylist()
+                assert found == expected, (number, event)
+    assert tried > 60
 
 
 def test_a_damaged_run_is_told(tmp_path: Path) -> None:

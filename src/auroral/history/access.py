@@ -28,10 +28,10 @@ def choose_access(plan: LookupPlan) -> AccessChoice:
     scan = float(plan.kept.bytes)
     lookup = plan.pieces * PIECE_BYTES + SORT_FACTOR * plan.read.bytes
     share = f"{plan.read.rows:,} of {plan.kept.rows:,} rows"
+    places = f"{plan.pieces:,} {'place' if plan.pieces == 1 else 'places'}"
     if lookup < scan:
-        reason = f"a lookup reads {share} in {plan.pieces:,} row groups"
-        return AccessChoice("lookup", lookup, reason)
-    reason = f"a lookup would read {share} in {plan.pieces:,} row groups, which costs more"
+        return AccessChoice("lookup", lookup, f"a lookup reads {share} in {places}")
+    reason = f"a lookup would read {share} in {places}, which costs more than reading all"
     return AccessChoice("scan", scan, reason)
 
 
