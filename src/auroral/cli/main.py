@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from auroral.cli import bench, check, explain, rescale, run, schema
+from auroral.cli import attach, bench, check, explain, rescale, run, schema
 from auroral.errors import AuroralError
 
 app = typer.Typer(
@@ -44,6 +44,7 @@ app.command("run")(run.run)
 app.command("explain")(explain.explain)
 app.command("schema")(schema.schema)
 app.command("rescale")(rescale.rescale)
+app.command("attach")(attach.attach)
 app.command("bench")(bench.bench)
 
 

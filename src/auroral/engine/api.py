@@ -25,6 +25,7 @@ from auroral.engine.ingest.tables import require_tables
 from auroral.engine.inspect.statistics import describe_entity, entities, statistics
 from auroral.engine.lifecycle.changes import QueryChanges
 from auroral.engine.locks import EngineLocks
+from auroral.engine.points.attach_socket import AttachServer
 from auroral.engine.points.attaching import Attaching
 from auroral.engine.points.attachments import Attachments
 from auroral.engine.points.history import KeptHistory
@@ -187,8 +188,21 @@ class Engine:
                 is_well=lambda: loop.failure is None,
             )
         self._loop.start()
+        self._server: AttachServer | None = None
+        if self._background and self._store.durable:
+            self._server = AttachServer(self._store.directory, self._attach_for_a_while)
         self._read_declared_streams()
         return self
+
+    def _attach_for_a_while(self, point: str, sql: str) -> LiveAttachment:
+        """Attach a query that another process asks for."""
+        self._require_running()
+        name = self._attaching.attach(point, sql, None, None, lasting=False)
+        self._loop.wake()
+        return LiveAttachment(self, name)
+
+    def _has_caught_up(self, name: str, moment: int) -> bool:
+        return self._attachments.has_reached(name, moment)
 
     def _start_spark(self) -> SparkExecutor:
         self.spark = self._given_spark or start_session(
@@ -381,6 +395,8 @@ class Engine:
         self._loop.require_outside("end the engine that called it")
         for reader in self._readers:
             reader.stop()
+        if self._server is not None:
+            self._server.close()
         self._loop.stop()
         self._loop.execution.sinks.stop()
         with self._loop.between_rounds(), self._changing.lock, ExitStack() as stack:
@@ -603,3 +619,29 @@ class Engine:
             raise UsageError("NOT_STARTED", "start the engine first, or use it in a with block")
         if self._loop.failure is not None:
             raise self._loop.failure
+
+
+class LiveAttachment:
+    """A query that was attached for another process."""
+
+    def __init__(self, engine: Engine, name: str):
+        self._engine = engine
+        self._name = name
+        self._moment = engine._ingest.next_moment
+
+    def take(self) -> pa.Table:
+        """What has come since the last call."""
+        return self._engine.dequeue(self._name)
+
+    @property
+    def has_caught_up(self) -> bool:
+        """Whether everything before the moment of attaching is there."""
+        return self._engine._has_caught_up(self._name, self._moment)
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until something has happened."""
+        self._engine.wait(timeout_s)
+
+    def detach(self) -> None:
+        """Leave nothing of it."""
+        self._engine.detach(self._name)
