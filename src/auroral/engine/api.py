@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +22,7 @@ from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.ingest.declared_sources import declared_sources, interleaved, named
 from auroral.engine.ingest.ingest import Ingest
 from auroral.engine.ingest.streaming import StreamReader, declared_frames, rows_of
-from auroral.engine.ingest.tables import require_tables
+from auroral.engine.ingest.tables import require_tables, snapshot
 from auroral.engine.inspect.statistics import describe_entity, entities, statistics
 from auroral.engine.lifecycle.changes import QueryChanges
 from auroral.engine.locks import EngineLocks
@@ -29,6 +30,7 @@ from auroral.engine.points.attach_socket import AttachServer
 from auroral.engine.points.attaching import Attaching
 from auroral.engine.points.attachments import Attachments
 from auroral.engine.points.history import KeptHistory
+from auroral.engine.points.look import KeptRows, ReadTable, table_frame
 from auroral.engine.queries.modification import requested
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.queries.registry import QueryRegistry
@@ -371,6 +373,32 @@ class Engine:
         found = self._attaching.attach(point, query, name, since)
         self._loop.wake()
         return found
+
+    def sql(self, query: str) -> pa.Table:
+        """The rows of a SELECT over tables and over what connection points and views keep.
+
+        Spark answers it, over what is there now. Only declared names can be read.
+        """
+        self._require_running()
+        executor = self._context.settings.executor
+        if not isinstance(executor, SparkExecutor):
+            raise UsageError("NO_SPARK", "SQL over what is kept needs Spark")
+        with self._loop.between_rounds():
+            self._loop.execution.stepper.fold(self._ingest.seal())
+        kept = KeptRows(self._store, self._history, self._table_frames())
+        return kept.select(executor.session, self._loop.execution, query)
+
+    def _table_frames(self) -> dict[str, ReadTable]:
+        """How Spark reads the static tables."""
+        network, store = self.network, self._store
+
+        def path(name: str) -> str:
+            return str(snapshot(network, name, store.directory, self._tables, sync=store.power))
+
+        return {
+            name: table_frame(partial(path, name), table.schema_)
+            for name, table in network.tables.items()
+        }
 
     def detach(self, name: str) -> None:
         """End an attached query; what nobody has taken of its results is dropped."""
