@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from auroral.cli import bench, catalog, check, diff, explain, find, rescale, run, schema
+from auroral.cli import attach, bench, catalog, check, diff, explain, find, rescale, run, schema
 from auroral.errors import AuroralError
 
 app = typer.Typer(
@@ -47,6 +47,7 @@ app.command("rescale")(rescale.rescale)
 app.command("find")(find.find)
 app.command("diff")(diff.diff)
 app.add_typer(catalog.app, name="catalog")
+app.command("attach")(attach.attach)
 app.command("bench")(bench.bench)
 
 

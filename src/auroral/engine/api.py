@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -31,6 +32,9 @@ from auroral.engine.lifecycle.stored_network import StoredNetwork
 from auroral.engine.locks import EngineLocks
 from auroral.engine.options import require_options
 from auroral.engine.parts import PartOptions, put_together
+from auroral.engine.points.attach_socket import AttachServer
+from auroral.engine.points.live_attachment import LiveAttachment
+from auroral.engine.points.look import KeptRows, ReadTable, table_frame
 from auroral.engine.queries.modification import requested
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.runtime.clock import MonotoneClock, last_time_us
@@ -191,16 +195,32 @@ class Engine:
                 is_well=lambda: loop.failure is None,
             )
         self._loop.start()
+        self._server: AttachServer | None = None
         if self._background:
             self._indexing.maintenance.start()
         if stored.edited:
             edit = NetworkEdit({}, [], self._given, whole=True)
             self.edited = self._editor.edit(edit, by_file=True)
+        if self._background and self._store.durable:
+            self._server = AttachServer(self._store.directory, self._attach_for_a_while)
         self._read_declared_streams()
         return self
 
     def _stored_data_sets(self, network: Network) -> StoredDataSets:
         return StoredDataSets(network, self._store.directory, sync=self._store.power)
+
+    def _attach_for_a_while(self, point: str, sql: str) -> LiveAttachment:
+        """Attach a query that another process asks for."""
+        self._require_running()
+        name = self._attaching.attach(point, sql, None, None, lasting=False)
+        self._loop.wake()
+        moment = self._ingest.next_moment
+        return LiveAttachment(
+            take=partial(self.dequeue, name),
+            wait=self.wait,
+            detach=partial(self.detach, name),
+            caught_up=lambda: self._attachments.has_reached(name, moment),
+        )
 
     def _start_spark(self) -> SparkExecutor:
         self.spark = self._given_spark or start_session(
@@ -384,6 +404,25 @@ class Engine:
         self._loop.wake()
         return found
 
+    def sql(self, query: str) -> pa.Table:
+        """The rows of a SELECT over tables and over what connection points and views keep.
+
+        Spark answers it, over what is there now. Only declared names can be read.
+        """
+        self._require_running()
+        executor = self._context.settings.executor
+        if not isinstance(executor, SparkExecutor):
+            raise UsageError("NO_SPARK", "SQL over what is kept needs Spark")
+        with self._loop.between_rounds():
+            self._loop.execution.stepper.fold(self._ingest.seal())
+        kept = KeptRows(self._store, self._history, self._table_frames())
+        return kept.select(executor.session, self._loop.execution, query)
+
+    def _table_frames(self) -> dict[str, ReadTable]:
+        """How Spark gets the rows of tables as they are now."""
+        declared = (self.network.compact or self.network).tables
+        return {name: table_frame(partial(self.table, name)) for name in declared}
+
     def detach(self, name: str) -> None:
         """End an attached query; what nobody has taken of its results is dropped."""
         self._require_running()
@@ -408,6 +447,8 @@ class Engine:
         for reader in self._readers:
             reader.stop()
         self._indexing.maintenance.stop()
+        if self._server is not None:
+            self._server.close()
         self._loop.stop()
         self._loop.execution.sinks.stop()
         with self._loop.between_rounds(), self._changing.lock, ExitStack() as stack:

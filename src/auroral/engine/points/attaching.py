@@ -16,7 +16,8 @@ from auroral.engine.points.history import KeptHistory
 from auroral.engine.points.mark_series import series_of
 from auroral.engine.points.point import PointHistory
 from auroral.engine.runtime.loop import Loop
-from auroral.errors import UsageError, closest, list_existing, require_name
+from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.errors import UsageError, require_name
 from auroral.ids import AttachmentId
 from auroral.network.network import Network
 from auroral.progress.values import from_mark, to_mark
@@ -55,19 +56,29 @@ class Attaching:
         self._query_names = query_names
         self._reserved: set[str] = set()
 
-    def attach(self, point: str, query: str | Build, name: str | None, since: Any) -> str:
-        """Attach a query; returns its name."""
-        found = self._point(point)
+    def attach(
+        self,
+        point: str,
+        query: str | Build,
+        name: str | None,
+        since: Any,
+        *,
+        lasting: bool = True,
+    ) -> str:
+        """Attach a query; returns its name. One that is not `lasting` ends with the engine."""
+        found = self._history.require(point, self._network())
         value = None if since is None else self._since(found, since)
         with self._loop.between_rounds(), self._lock:
             name = self._reserve(name)
         try:
-            self._attach(found, query, name, value)
+            self._attach(found, query, name, value, lasting)
         finally:
             self._reserved.discard(name)
         return name
 
-    def _attach(self, point: PointHistory, query: str | Build, name: str, since: Any) -> None:
+    def _attach(
+        self, point: PointHistory, query: str | Build, name: str, since: Any, lasting: bool
+    ) -> None:
         branch, plan = self._attachments.prepare(self._loop.execution, point, name, query)
         try:
             moment = self._hold(point, name)
@@ -76,8 +87,8 @@ class Attaching:
             with self._loop.between_rounds(), self._lock:
                 execution = self._loop.execution
                 execution.stepper.fold(self._ingest.seal())
-                begins = self._begins(point, moment, since)
-                self._attachments.add(execution, point, name, branch, plan, begins)
+                begins = beginning(self._history, point, execution.watermarks, moment, since)
+                self._attachments.add(execution, point, name, branch, plan, begins, lasting=lasting)
         except BaseException:
             plan.discard()
             point.holds.pop(name, None)
@@ -104,46 +115,7 @@ class Attaching:
             if not self._loop.settle_or_wait(moment, _LOOK_S):
                 return
 
-    def _begins(self, point: PointHistory, moment: int, since: Any) -> int:
-        watermarks = self._loop.execution.watermarks
-        mark = None
-        if point.attribute is not None:
-            (series,) = series_of({point.attribute: point.shape[point.attribute]})
-            mark = held_before(point, watermarks, moment).get(series)
-        begins = point.beginning(moment, mark, self._history.now_us(point))
-        if since is None:
-            return begins
-        least = point.least_kept(begins, mark)
-        if least is not None and since < least and self._history.has_dropped(point, begins):
-            kind = point.schema.field(point.attribute or "").type
-            asked, kept = (from_mark(value, kind.name, kind.scale) for value in (since, least))
-            raise UsageError(
-                "HISTORY_TOO_SHORT",
-                f"{point.name} keeps {point.attribute} from {kept} on, not from {asked}",
-                hint="leave out since to get everything that is kept",
-            )
-        return point.since(since, begins, moment)
-
     # ── names and values ──
-
-    def _point(self, name: str) -> PointHistory:
-        require_name(name, "a connection point or a view")
-        found = self._history.points.get(name)
-        if found is not None:
-            return found
-        names = list(self._history.points)
-        view = self._network().views.get(name)
-        if view is not None:
-            raise UsageError(
-                "NOT_MATERIALIZED",
-                f"the view {name} keeps nothing that a query could be attached to",
-                hint="give it keep, or materialize: part",
-            )
-        raise UsageError(
-            "UNKNOWN_POINT",
-            f"there is no connection point {name}; {list_existing(names)}",
-            hint=closest(name, names),
-        )
 
     def _reserve(self, name: str | None) -> str:
         taken = {*self._query_names(), *self._network().outputs, *self._attachments.names}
@@ -194,3 +166,26 @@ class Attaching:
             self._attachments.remove(name)
             sinks.outputs.forget([name])
         sinks.await_closed(released)
+
+
+def beginning(
+    history: KeptHistory, point: PointHistory, live: WatermarkTracker, moment: int, since: Any
+) -> int:
+    """Where a query begins that is attached at a moment, before which the arc is complete."""
+    mark = None
+    if point.attribute is not None:
+        (series,) = series_of({point.attribute: point.shape[point.attribute]})
+        mark = held_before(point, live, moment).get(series)
+    begins = point.beginning(moment, mark, history.now_us(point))
+    if since is None:
+        return begins
+    least = point.least_kept(begins, mark)
+    if least is not None and since < least and history.has_dropped(point, begins):
+        kind = point.schema.field(point.attribute or "").type
+        asked, kept = (from_mark(value, kind.name, kind.scale) for value in (since, least))
+        raise UsageError(
+            "HISTORY_TOO_SHORT",
+            f"{point.name} keeps {point.attribute} from {kept} on, not from {asked}",
+            hint="leave out since to get everything that is kept",
+        )
+    return point.since(since, begins, moment)

@@ -22,6 +22,7 @@ from auroral.engine.results.readers import consumer
 from auroral.engine.results.views import View
 from auroral.engine.topology.execution import Execution
 from auroral.engine.topology.plan import ExecutionPlan
+from auroral.engine.topology.rescale import forget_state_keys
 from auroral.errors import AuroralError, UsageError, closest, list_existing, require_name
 from auroral.ids import AttachmentId
 from auroral.storage import Change, Store
@@ -55,6 +56,10 @@ class Attachments:
         self._held: dict[str, Attachment] = {}
         self._broken: dict[str, tuple[AttachmentRecord, AuroralError]] = {}
         """Those of an earlier run that cannot be taken up again, and why."""
+        self._asleep: dict[str, AttachmentRecord] = {}
+        """Those that an earlier run left and nobody takes up now."""
+        self._passing: set[str] = set()
+        """Those that the next start forgets."""
         self._execution: Execution | None = None
         self._worked_s = 0.0
         """When the network last had something to do."""
@@ -66,7 +71,7 @@ class Attachments:
 
     @property
     def names(self) -> list[str]:
-        return [*self._held, *self._broken]
+        return [*self._held, *self._broken, *self._asleep]
 
     def view(self, name: str) -> View | None:
         """How the results of a query look; None if there is no such query."""
@@ -131,6 +136,11 @@ class Attachments:
         if name in self._broken:
             raise self._broken[name][1]
 
+    def has_reached(self, name: str, moment: int) -> bool:
+        """Whether a query has processed everything before a moment, as far as it can."""
+        found = self._held.get(name)
+        return found is None or found.is_done(moment)
+
     # ── working ──
 
     def step(self, execution: Execution, complete: int, *, live: bool) -> bool:
@@ -175,7 +185,7 @@ class Attachments:
         meant = progressing(checked.network, checked.arcs, checked.order).get(point.arc, ())
         resolver = context.settings.executor.resolver
         branch = branch_of(
-            context.queries.epochs.latest.declared.network,
+            checked.network,
             point,
             name,
             query,
@@ -205,19 +215,26 @@ class Attachments:
         branch: Branch,
         plan: ExecutionPlan,
         begins: int,
-    ) -> None:
-        """Attach a query that was prepared; it sees tuples from the moment `begins` on."""
+        *,
+        lasting: bool = True,
+    ) -> Attachment:
+        """Attach a query that was prepared; it sees tuples from the moment `begins` on.
+
+        One that is not `lasting` is forgotten at the next start.
+        """
         record = AttachmentRecord(name, point.name, branch.query, begins)
         heads = {(s, box.name): begins for box in plan.superboxes for s in box.sources}
         heads[branch.output, consumer(name)] = begins
         self._store.commit(
             Change(
                 heads=heads,
-                meta=self._noted({name: record}),
+                meta=self._noted({name: record} if lasting else {}),
                 progress={progress_key(name): begins},
             )
         )
-        self._run(execution, point, record, plan, branch.output)
+        if not lasting:
+            self._passing.add(name)
+        return self._run(execution, point, record, plan, branch.output)
 
     def _run(
         self,
@@ -226,9 +243,9 @@ class Attachments:
         record: AttachmentRecord,
         plan: ExecutionPlan,
         output: str,
-    ) -> None:
+    ) -> Attachment:
         self._execution = execution
-        self._held[record.name] = Attachment(
+        made = self._held[record.name] = Attachment(
             execution.context,
             point,
             record,
@@ -238,17 +255,24 @@ class Attachments:
             workers=self._workers,
             tell=self._tell,
         )
+        return made
 
     def _live_marks(self) -> Any:
         assert self._execution is not None
         return self._execution.watermarks
 
+    def leave_asleep(self) -> None:
+        """Let the queries that an earlier run left be there, and do nothing."""
+        self._asleep = self._recorded()
+
+    def _recorded(self) -> dict[str, AttachmentRecord]:
+        saved = json.loads(self._store.manifest.meta(ATTACHMENTS) or "{}")
+        return {name: AttachmentRecord.parse(name, text) for name, text in saved.items()}
+
     def restore(self, execution: Execution) -> None:
         """Take up the queries that an earlier run left; those that cannot be are told."""
         self._execution = execution
-        saved = json.loads(self._store.manifest.meta(ATTACHMENTS) or "{}")
-        records = [AttachmentRecord.parse(name, text) for name, text in saved.items()]
-        for record in records:
+        for record in self._recorded().values():
             try:
                 self._restore(execution, record)
             except AuroralError as error:
@@ -274,12 +298,15 @@ class Attachments:
             attachment.discard()
         self._held.pop(name, None)
         self._broken.pop(name, None)
+        self._passing.discard(name)
         self._store.commit(Change(meta=self._noted({})))
         self._sweep()
 
     def _noted(self, more: Mapping[str, AttachmentRecord]) -> dict[str, str]:
-        records = {name: one.record for name, one in self._held.items()}
+        held = self._held.items()
+        records = {name: one.record for name, one in held if name not in self._passing}
         records |= {name: record for name, (record, _) in self._broken.items()}
+        records |= self._asleep
         return {ATTACHMENTS: json.dumps({n: r.text() for n, r in {**records, **more}.items()})}
 
     def _sweep(self) -> None:
@@ -302,6 +329,7 @@ class Attachments:
         readers = [(log, c) for log, c in cursors if is_gone(log) or is_gone(c)]
         counters = [key for key in self._store.counters if is_gone(key[0]) or is_gone(key[1])]
         gone = [log for log in logs if is_gone(log)]
+        forget_state_keys(self._store, is_gone)
         if gone or readers or progress or counters:
             self._store.forget(gone, readers, progress, counters)
 

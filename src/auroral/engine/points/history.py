@@ -11,9 +11,10 @@ from auroral.engine.points.marks_log import MarksLog
 from auroral.engine.points.point import PointHistory
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.watermarks import WatermarkTracker
-from auroral.errors import StateError
+from auroral.errors import StateError, UsageError, closest, list_existing, require_name
 from auroral.ids import HistoryReader, MarksLogId
 from auroral.network.check import CheckedNetwork
+from auroral.network.network import Network
 from auroral.storage import Change, Segment, Store
 
 _EVERY_S = 0.5
@@ -175,6 +176,24 @@ class KeptHistory:
         self._merging.close()
 
     # ── looking ──
+
+    def require(self, name: str, network: Network) -> PointHistory:
+        """The history of a connection point or a view; an error says which there are."""
+        require_name(name, "a connection point or a view")
+        found = self.points.get(name)
+        if found is not None:
+            return found
+        if name in network.views:
+            raise UsageError(
+                "NOT_MATERIALIZED",
+                f"the view {name} keeps nothing that a query could be attached to",
+                hint="give it keep, or materialize: part",
+            )
+        raise UsageError(
+            "UNKNOWN_POINT",
+            f"there is no connection point {name}; {list_existing(self.points)}",
+            hint=closest(name, self.points),
+        )
 
     def now_us(self, point: PointHistory) -> int:
         """The time by which the history of a point expires that has no mark."""

@@ -18,6 +18,9 @@ from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import Files, KernelRunner
 from auroral.storage import Segment, Store
 
+PENDING = "pending of "
+"""How the names begin under which the manifest keeps what boxes hold back."""
+
 
 class StatefulStep:
     """One box with state, and the boxes that run before it in the same superbox."""
@@ -138,4 +141,4 @@ class StatefulStep:
 
 def pending_key(box: str) -> str:
     """Under which the manifest keeps the first moment of which a box has not emitted all."""
-    return f"pending of {box}"
+    return f"{PENDING}{box}"

@@ -49,6 +49,14 @@ def record_state_keys(store: Store, keys: StateKeys) -> None:
         store.commit(Change(meta={_KEYS: json.dumps(merged)}))
 
 
+def forget_state_keys(store: Store, is_gone: Callable[[str], bool]) -> None:
+    """Forget what was recorded of boxes that are no more."""
+    known = state_keys(store)
+    left = {box: keys for box, keys in known.items() if not is_gone(box)}
+    if left != known:
+        store.commit(Change(meta={_KEYS: json.dumps(left)}))
+
+
 def state_keys(store: Store) -> dict[str, dict[str, list[str]] | None]:
     """What was recorded."""
     found: dict[str, dict[str, list[str]] | None] = json.loads(store.manifest.meta(_KEYS) or "{}")

@@ -1,0 +1,78 @@
+"""SQL over what is kept: the history of connection points and views, and tables, read by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import count
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from auroral.engine.points.attaching import beginning
+from auroral.engine.points.history import KeptHistory
+from auroral.engine.points.point import PointHistory
+from auroral.engine.topology.execution import Execution
+from auroral.errors import RunError
+from auroral.spark.session.causes import FROM_SPARK, reason
+from auroral.sql.queries.looking import checked_select
+from auroral.storage import Segment, Store
+
+_ATTEMPTS = 5
+ReadTable = Callable[[SparkSession], DataFrame]
+
+
+class KeptRows:
+    """Answers one SELECT at a time over what is kept now; nothing is taken or changed."""
+
+    def __init__(self, store: Store, history: KeptHistory, tables: Mapping[str, ReadTable]):
+        """`tables` are how the rows of tables become a frame."""
+        self._store = store
+        self._history = history
+        self._tables = tables
+
+    def select(self, session: SparkSession, execution: Execution, sql: str) -> pa.Table:
+        """The rows of a SELECT over connection points, views and tables."""
+        text, names = checked_select(sql, [*self._history.points, *self._tables])
+        for attempt in count(1):
+            own = session.newSession()
+            own.conf.set("spark.sql.session.timeZone", "UTC")
+            read: list[Segment] = []
+            try:
+                for name in names:
+                    self._frame(own, execution, name, read).createOrReplaceTempView(name)
+                return own.sql(text).toArrow()
+            except FROM_SPARK as error:
+                merged = not all(self._store.holds(segment) for segment in read)
+                if merged and attempt < _ATTEMPTS:
+                    continue  # segments have become one meanwhile, or have expired
+                raise RunError("BAD_SELECT", reason(error), where="sql") from None
+        raise AssertionError("it returns or raises")
+
+    def _frame(
+        self, session: SparkSession, execution: Execution, name: str, read: list[Segment]
+    ) -> DataFrame:
+        if name in self._tables:
+            return self._tables[name](session)
+        point = self._history.points[name]
+        complete = execution.stepper.emitted_before(point.arc)
+        begins = beginning(self._history, point, execution.watermarks, complete, None)
+        segments = [
+            s for s in self._store.segments(point.arc, begins) if s.file and s.first < complete
+        ]
+        read += segments
+        if not segments:
+            return session.createDataFrame(pa.Table.from_batches([], point.schema.arrow()))
+        paths = [str(self._store.path_of(segment)) for segment in segments]
+        moment = sf.col("_seq")
+        frame = session.read.parquet(*paths).where((moment >= begins) & (moment < complete))
+        return frame.select(*_columns(point))
+
+
+def _columns(point: PointHistory) -> list[str]:
+    return [f"`{name}`" for name in point.schema.names]
+
+
+def table_frame(rows: Callable[[], pa.Table]) -> ReadTable:
+    """How the rows of a table become a frame."""
+    return lambda session: session.createDataFrame(rows())

@@ -1,0 +1,60 @@
+"""SQL over kept history and tables, answered by Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import auroral as au
+from auroral.errors import RunError, UsageError
+
+from .test_attach import feed, network
+
+if TYPE_CHECKING:
+    from tests.conftest import MakeEngine
+
+pytestmark = pytest.mark.spark
+
+
+def test_history_and_tables_are_read(make_engine: MakeEngine) -> None:
+    net = network({"rows": 6})
+    net.table("names", "sid int, name string")
+    names = [{"sid": 0, "name": "zero"}, {"sid": 1, "name": "one"}]
+    with make_engine(net, tables={"names": names}) as engine:
+        assert engine.sql("SELECT count(*) AS n FROM recent").to_pylist() == [{"n": 0}]
+        for start in range(0, 40, 4):
+            feed(engine, range(start, start + 4))
+        found = engine.sql("SELECT t FROM recent ORDER BY t")
+        assert found["t"].to_pylist() == [33, 34, 35, 37, 38, 39]
+        found = engine.sql(
+            "SELECT name, count(*) AS n FROM recent r JOIN names USING (sid) GROUP BY name"
+            " ORDER BY name"
+        )
+        assert found.to_pylist() == [{"name": "one", "n": 2}, {"name": "zero", "n": 2}]
+        feed(engine, range(40, 44))
+        assert engine.sql("SELECT max(t) AS t FROM recent").to_pylist() == [{"t": 43}]
+        with pytest.raises(UsageError, match="there is no table"):
+            engine.sql("SELECT * FROM reports")
+        with pytest.raises(RunError, match="nothing") as raised:
+            engine.sql("SELECT nothing FROM recent")
+        assert raised.value.code == "BAD_SELECT"
+
+
+def test_a_view_gives_its_first_results_at_once(make_engine: MakeEngine) -> None:
+    net = au.Network("border")
+    reports = net.stream("reports", "sid int, t bigint, pos int", progress=au.Ordered("t"))
+    crowd = reports.filter("pos >= 30").aggregate(
+        au.Order("t"), au.Window(size=5), name="crowd", cnt="count(*)"
+    )
+    net.view("crowds", crowd, keep="1 hour")
+    net.view("unseen", crowd.filter("cnt > 99"))
+    with make_engine(net) as engine:
+        engine.enqueue("reports", [(t % 3, t, 40) for t in range(23)])
+        engine.drain()
+        assert engine.sql("SELECT sum(cnt) AS n FROM crowds").to_pylist() == [{"n": 20}]
+        engine.attach("crowds", "SELECT t, cnt FROM crowds", name="app")
+        engine.drain()
+        assert engine.dequeue("app").num_rows == 4
+        with pytest.raises(UsageError, match="keeps nothing"):
+            engine.attach("unseen", "SELECT t FROM unseen")

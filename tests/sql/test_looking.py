@@ -1,0 +1,57 @@
+"""Which SELECTs over kept history and tables are let through, and what becomes of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from auroral.errors import UsageError
+from auroral.sql.queries.looking import checked_select
+
+NAMES = ("recent", "accounts")
+
+
+@pytest.mark.parametrize(
+    ("sql", "read"),
+    [
+        ("SELECT * FROM recent", ["recent"]),
+        ("SELECT r.t FROM Recent r JOIN accounts a ON r.sid = a.vid", ["recent", "accounts"]),
+        ("WITH x AS (SELECT t FROM recent) SELECT max(t) FROM x", ["recent"]),
+        ("SELECT t FROM recent UNION ALL SELECT vid FROM accounts", ["recent", "accounts"]),
+        ("SELECT 1 AS one", []),
+        ("SELECT (SELECT max(t) FROM recent) AS t", ["recent"]),
+    ],
+)
+def test_declared_names_are_read(sql: str, read: list[str]) -> None:
+    assert checked_select(sql, NAMES)[1] == read
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT * FROM other", "UNKNOWN_TABLE"),
+        ("SELECT * FROM parquet.`/etc/passwd`", "UNKNOWN_TABLE"),
+        ("SELECT * FROM csv.`/etc/passwd`", "UNKNOWN_TABLE"),
+        ("SELECT * FROM default.recent", "UNKNOWN_TABLE"),
+        ("SELECT * FROM read_files('/etc')", "BAD_STATEMENT"),
+        ("SELECT * FROM IDENTIFIER('csv.`/etc/passwd`')", "BAD_STATEMENT"),
+        ("SELECT * FROM range(10)", "UNKNOWN_TABLE"),
+        ("SELECT reflect('java.lang.System', 'exit', 1) FROM recent", "BAD_STATEMENT"),
+        ("SELECT java_method('java.lang.System', 'getenv') FROM recent", "BAD_STATEMENT"),
+        ("SELECT t FROM recent; DROP TABLE accounts", "BAD_STATEMENT"),
+        ("SELECT TRANSFORM(t) USING 'cat' FROM recent", "BAD_STATEMENT"),
+        ("DELETE FROM recent", "BAD_STATEMENT"),
+        ("INSERT INTO recent VALUES (1)", "BAD_STATEMENT"),
+        ("CREATE TABLE x AS SELECT * FROM recent", "BAD_STATEMENT"),
+        ("DROP TABLE recent", "BAD_STATEMENT"),
+        ("SET spark.x = 1", "BAD_STATEMENT"),
+        ("ADD JAR '/tmp/x.jar'", "BAD_STATEMENT"),
+        ("SELECT FROM WHERE", "SYNTAX_ERROR"),
+        ("", "BAD_STATEMENT"),
+        ("WITH x AS (SELECT * FROM text.`/etc/passwd`) SELECT * FROM x", "UNKNOWN_TABLE"),
+        ("SELECT (SELECT max(value) FROM text.`/etc/passwd`) FROM recent", "UNKNOWN_TABLE"),
+    ],
+)
+def test_everything_else_is_refused(sql: str, code: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        checked_select(sql, NAMES)
+    assert raised.value.code == code, raised.value
