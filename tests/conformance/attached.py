@@ -30,6 +30,8 @@ from .running import Crash, Faults, MakeEngine, plain
 from .stateful import KINDS, PLAIN, _Builder, stateful_network
 
 TABLES = {"refs": TABLE_ROWS}
+_ATTACHABLE = tuple(kind for kind in KINDS if kind != "latch")
+"""What attached queries may contain: no boxes that write tables."""
 
 
 class BranchBuilder(_Builder):
@@ -48,7 +50,7 @@ class BranchBuilder(_Builder):
 
     def build(self, most_boxes: int) -> Arc:
         for number in range(self._rng.randint(1, most_boxes)):
-            kinds = PLAIN if self._rng.random() < 0.3 else KINDS
+            kinds = PLAIN if self._rng.random() < 0.3 else _ATTACHABLE
             self.add(self._rng.choice(kinds), number)
         return self._rng.choice([*self._arcs[-2:], *self._late[-1:]])
 

@@ -298,3 +298,18 @@ def test_threads_deliver_the_same() -> None:
         engine.detach("hot")
         engine.detach("again")
         assert engine.stats()["attachments"] == {}
+
+
+def test_boxes_that_use_tables_are_refused_in_attached_queries() -> None:
+    net = au.Network("n")
+    ticks = net.stream("ticks", "k int, n int")
+    net.table("kept", "k int, total bigint", key=["k"])
+    net.connection_point("recent", ticks, keep="all")
+
+    def latched(arc: Any) -> Any:
+        return arc.latch(by=["k"], table="kept", total="sum(n)")
+
+    with make_engine(net) as engine:
+        with pytest.raises(au.UsageError, match=r"BOX_NOT_EXECUTABLE.*latch in an attached query"):
+            engine.attach("recent", latched, name="totals")
+        assert engine.stats()["attachments"] == {}

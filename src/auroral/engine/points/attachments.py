@@ -30,6 +30,8 @@ from auroral.storage import Change, Store
 _LOG = logging.getLogger("auroral")
 ATTACHMENTS = "attachments"
 """Under which the manifest keeps the attached queries."""
+_OF_TABLES = ("read", "update", "latch")
+"""Boxes that take turns with those of the network, which attached queries do not."""
 _QUIET_S = 1.0
 """So long must the network have done nothing for historical steps to be large."""
 
@@ -194,7 +196,7 @@ class Attachments:
             lasting=self._store.durable,
         )
         boxes = branch.network.boxes.values()
-        late = next((box for box in boxes if not box.executable), None)
+        late = next((b for b in boxes if not b.executable or b.kind in _OF_TABLES), None)
         if late is not None:
             problem = f"this version cannot run {late.kind} in an attached query"
             raise UsageError("BOX_NOT_EXECUTABLE", problem, where=f"attached query {name}")
