@@ -103,10 +103,13 @@ def ended() -> UsageError:
     return UsageError("NOT_STARTED", "the engine was shut down meanwhile")
 
 
-def too_late() -> UsageError:
-    """Something was bound to an engine that runs."""
-    problem = "sources and sinks of outputs are bound before the start"
-    return UsageError("ALREADY_STARTED", problem)
+def not_an_output(arc: str) -> UsageError:
+    """An arc was given a sink while the engine runs."""
+    return UsageError(
+        "ALREADY_STARTED",
+        f"the arc {arc} is no output; while the engine runs only outputs get a sink",
+        hint=f'declare one: engine.modify(add={{"NAME": {{"from": "{arc}"}}}})',
+    )
 
 
 def require_name(name: Any, of: str) -> None:

@@ -47,7 +47,6 @@ from auroral.errors import (
     RunError,
     UsageError,
     require_name,
-    too_late,
 )
 from auroral.io.open import as_sink, naming
 from auroral.io.paths import require_local
@@ -593,23 +592,41 @@ class Engine:
     def bind_source(
         self, source: Source, *, name: str | None = None, idle: str | float | None = None
     ) -> None:
-        """Feed a stream from a source; before `start`.
+        """Feed a stream from a source, at any time.
 
         Several sources may feed one stream: each has a `name`, a number if none is given, and a
         mark of its own, and the stream's mark is the least of these. One that brings nothing for
         `idle` (seconds, or text as `30 s`) is not waited for.
         """
-        if self._started:
-            raise too_late()
         label, idle_s = naming({"name": name, "idle": idle})
         if label is not None or idle_s is not None:
             own = [other for other in self._sources if other.stream == source.stream]
             label = label or str(len(own) + 1)
             source = named(self.network, source, label, idle_s)
+        if self._started:
+            self._require_running()
+            self._ingest.position(source.stream)  # there must be such a stream
+            self._loop.change_sources((), [source], self.network.streams)
+            self._endless = self._endless or not source.finite
+            self._loop.wake()
         self._sources.append(source)
 
+    def unbind_source(self, stream: str, name: str | None = None) -> None:
+        """Read no more from the source of a stream, or from the one of its sources with a name.
+
+        What it has brought stays; a source that is bound again under the name goes on behind it.
+        """
+        self._require_running()
+        self._ingest.position(stream)
+        key = stream if name is None else f"{stream}/{name}"
+        self._loop.change_sources([key], (), self.network.streams)
+        self._sources = [
+            s for s in self._sources if key not in (s.stream, getattr(s, "key", s.stream))
+        ]
+        self._loop.wake()
+
     def bind_sink(self, output: str, sink: Sink | Callable[[Delivery], object]) -> None:
-        """Deliver an output to a sink or a function; before `start`, or a query at any time.
+        """Deliver an output or a query to a sink or a function, at any time.
 
         If its sink has failed, this one takes what is left.
         """
@@ -626,6 +643,19 @@ class Engine:
             require_own_files(self.network, self._sources, {**sinks.all, output: sink})
             sinks.bind(output, sink)
         self._loop.wake()
+
+    def unbind_sink(self, output: str) -> None:
+        """Deliver an output no more; what its sink has not got waits for `dequeue` or another."""
+        require_name(output, "an output or a query")
+        self._require_running()
+        self._loop.require_outside("unbind itself")
+        with self._loop.between_rounds(), self._changing.lock:
+            sinks = self._loop.execution.sinks
+            if output not in sinks.open:
+                raise UsageError("NO_SINK", f"the output {output} has no sink")
+            released = sinks.detach(output)
+            self._sinks.pop(output, None)
+        sinks.await_closed(released)
 
     # ── looking ──
 

@@ -170,6 +170,10 @@ class Ingest:
         self._reader(stream)
         return self._store.manifest.source(stream)
 
+    def source_position(self, name: str) -> Any | None:
+        """Where sources that are read together have come to."""
+        return self._store.manifest.source(name)
+
     def feed(self, parts: Sequence[SourceShare], positions: Mapping[str, Any]) -> int:
         """Take what sources gave, with their positions; returns the accepted rows.
 

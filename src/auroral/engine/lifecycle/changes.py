@@ -14,7 +14,7 @@ from auroral.engine.runtime.yielding import PROMPT_SWITCHING
 from auroral.engine.sinks.delivery import DeliveryThread
 from auroral.engine.sinks.headers import require_query_fields
 from auroral.engine.sinks.sinks import Sinks
-from auroral.errors import too_late
+from auroral.errors import not_an_output
 
 
 class QueryChanges:
@@ -76,8 +76,8 @@ class QueryChanges:
         there = sinks.has(output) or output in sinks.failed
         attached = self._loop.execution.context.attachments
         there = there or attached.view(output) is not None
-        if not there and self._queries.catalogue.view(output) is None:
+        if not there and sinks.outputs.found(output) is None:
             if output not in self._loop.execution.checked.arcs:
                 sinks.outputs.require(output)
-            raise too_late()
+            raise not_an_output(output)
         return sinks

@@ -12,7 +12,6 @@ from auroral.engine.lifecycle.stored_network import bound_arcs
 from auroral.engine.locks import EngineLocks
 from auroral.engine.parts import EngineParts
 from auroral.engine.queries.modification import requested
-from auroral.engine.runtime.loop import ALL_SOURCES
 from auroral.engine.sinks.headers import require_output_fields
 from auroral.io.sources.source import Source
 from auroral.network.data_sets import with_data_sets
@@ -98,6 +97,5 @@ class NetworkEditor:
         fresh = [source for source in sources if source.stream not in kept]
         gone = {*before.streams} - {*kept}
         if fresh or gone:
-            position = self._store.manifest.source(ALL_SOURCES)
             named = named_apart(network, fresh, sources)
-            self._parts.loop.change_sources(gone, named, position)
+            self._parts.loop.change_sources(gone, named, network.streams)

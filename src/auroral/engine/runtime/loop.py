@@ -6,7 +6,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
 
 from auroral.engine.ingest.ingest import Ingest
 from auroral.engine.locks import ReentrantLock
@@ -327,13 +326,14 @@ class Loop:
             raise ended()
 
     def change_sources(
-        self, gone: Collection[str], fresh: Sequence[Source], position: Any | None
+        self, gone: Collection[str], fresh: Sequence[Source], streams: Collection[str]
     ) -> None:
-        """Read no more from the sources of some streams, and from others besides."""
+        """Read no more from some sources, and from others besides; see `Interleaver.change`."""
         with self._feeding:
             if self._sources is None:
                 self._sources = Interleaver([])
-            self._sources.change(gone, fresh, position)
+            position = self._ingest.source_position(ALL_SOURCES)
+            self._sources.change(gone, fresh, position, streams)
             self.exhausted = False
         if self._background and not self._has_feeder:
             self._start_thread(self._feed)

@@ -15,7 +15,7 @@ from auroral.io.sources.attempts import Attempts
 from auroral.io.sources.files import FileSource
 from auroral.io.sources.named import NamedSource, unwrapped
 from auroral.io.sources.source import Source
-from auroral.progress.origins import OPENED
+from auroral.progress.origins import IDLE, OPENED
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,16 @@ class Interleaver:
         self._turn = 0
         self._timed: dict[int, bool] = {}
         self._chunk_rows = chunk_rows
+        self._parting: list[tuple[str, Chunk]] = []
+        """What to tell streams of sources that are no more."""
         self._opened = False
         """Whether the streams that several sources feed know of all of these."""
 
     def next(self, limit: int) -> list[SourceShare]:
         """The next train of at most `limit` rows; empty if there is nothing now."""
+        parting, self._parting = self._parting, []
+        if parting:
+            return [SourceShare(s, c, np.array([i])) for i, (s, c) in enumerate(parting)]
         opened = self._open()
         if opened:
             return opened
@@ -198,21 +203,39 @@ class Interleaver:
             if head.offset is not None:
                 head.source.seek(head.offset)
 
-    def change(self, gone: Collection[str], fresh: Sequence[Source], position: Any | None) -> None:
-        """Read no more from the sources of some streams, and from others instead.
+    def change(
+        self,
+        gone: Collection[str],
+        fresh: Sequence[Source],
+        position: Any | None,
+        streams: Collection[str],
+    ) -> None:
+        """Read no more from some sources, and from others instead.
 
-        A source that an earlier run has read goes on where `position` says; several sources of a
-        stream that is new are told of before any brings a row.
+        `gone` are names of sources, or of streams whose sources all go; `streams` are all there
+        are. A source that was read before goes on where `position` says; several sources of a
+        stream are told of before a new one brings a row, and a stream does not wait for those that
+        are gone.
         """
-        for head in self._heads:
-            if head.source.stream in gone:
-                head.source.close()
+        leaving = [h for h in self._heads if h.key in gone or h.source.stream in gone]
+        staying = [head for head in self._heads if head not in leaving]
+        known = {head.key for head in staying}
+        coming = [_SourceHead(source, self._now) for source in fresh]
+        for head in coming:
+            if head.key in known:
+                raise UsageError(
+                    "DUPLICATE_NAME",
+                    f"there is a source {head.key} already",
+                    hint="several sources of a stream need a name each",
+                )
+        for head in leaving:
+            source = head.source
+            source.close()
+            if isinstance(source, NamedSource) and source.stream in streams:
+                chunk = of_events(source.schema, [source.name], IDLE, Standing.at(head.offset))
+                self._parting.append((source.stream, chunk))
         timed = {head.key: self._timed[i] for i, head in enumerate(self._heads) if i in self._timed}
-        self._heads = [head for head in self._heads if head.source.stream not in gone]
-        known = {head.key for head in self._heads}
-        self._heads += [
-            head for source in fresh if (head := _SourceHead(source, self._now)).key not in known
-        ]
+        self._heads = [*staying, *coming]
         places = {head.key: i for i, head in enumerate(self._heads)}
         self._timed = {places[key]: is_timed for key, is_timed in timed.items() if key in places}
         self._turn = 0
