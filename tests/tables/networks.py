@@ -50,14 +50,14 @@ class TableScenario:
     tables: dict[str, list[tuple[Any, ...]]]
 
 
-def scenario(rng: Random, store: str | None = None) -> TableScenario:
+def scenario(rng: Random, store: str | None = None, most: int = 6) -> TableScenario:
     """Boxes that use two tables, in any order and one behind another."""
     net = au.Network("tables")
     for name, schema in TABLES.items():
         net.table(name, schema, key=["k"], store=store)
     arcs = [net.stream(name, PAIR) for name in ("a", "b")]
     outputs: list[Arc] = []
-    for n in range(rng.randint(1, 6)):
+    for n in range(rng.randint(1, most)):
         source = rng.choice(arcs[-4:])
         # Names decide on the order within a moment, so they must not follow that of making.
         name = f"{rng.choice('pqrst')}{n}"

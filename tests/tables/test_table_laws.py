@@ -13,7 +13,8 @@ from .driving import TableRun, way
 from .networks import scenario
 
 
-@pytest.mark.parametrize("seed", range(150))
+# The last ones have boxes that would wait for each other in a circle if they were fused.
+@pytest.mark.parametrize("seed", [*range(120), 10_104, 10_443])
 def test_tables_and_outputs_are_those_of_the_reference(tmp_path: Path, seed: int) -> None:
     rng = Random(seed)
     TableRun(make_engine, scenario(rng), way(rng)).go(tmp_path)

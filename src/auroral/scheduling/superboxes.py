@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from auroral.boxes import Filter, Map
 from auroral.boxes.table_write import TableWrite
 from auroral.ids import ArcId
 from auroral.network.check import CheckedNetwork
-from auroral.scheduling.table_stages import table_stages, tables_of
+from auroral.scheduling.table_stages import connected_boxes, table_stages, tables_of
 from auroral.sql.expressions.function_calls import called_of
 
 
@@ -59,7 +60,8 @@ def superboxes(checked: CheckedNetwork, wanted: Iterable[str]) -> tuple[Superbox
     groups: list[tuple[tuple[str, ...], str | None]] = []
     groups += [(tuple(group), None) for group in _connected(checked, plain)]
     groups += [((*held, name), name) for name, held in own.items()]
-    groups += [(stage, None) for stage in _acyclic(checked, groups, table_stages(checked, using))]
+    groups += [(stage, None) for stage in table_stages(checked, using)]
+    groups = _acyclic(checked, groups) if using else groups
     crossing = {
         arc.name
         for group, _ in groups
@@ -145,26 +147,46 @@ def _layered(checked: CheckedNetwork, group: Sequence[str]) -> list[list[str]]:
 
 
 def _acyclic(
-    checked: CheckedNetwork,
-    groups: Sequence[tuple[tuple[str, ...], str | None]],
-    stages: Sequence[tuple[str, ...]],
-) -> list[tuple[str, ...]]:
-    """The stages, those split into single boxes that would wait for each other in a circle."""
-    every = [boxes for boxes, _ in groups] + [*stages]
-    place = {box: at for at, boxes in enumerate(every) for box in boxes}
-    reads = [
+    checked: CheckedNetwork, groups: list[tuple[tuple[str, ...], str | None]]
+) -> list[tuple[tuple[str, ...], str | None]]:
+    """The groups, those split into single boxes that would wait for each other in a circle.
+
+    Groups that use the same tables wait for each other in flow order. Single boxes never wait in
+    a circle, because that order is one in which data can flow.
+    """
+    while circle := _circle(_waits(checked, [boxes for boxes, _ in groups])):
+        split = {at for at in circle if len(groups[at][0]) > 1 and groups[at][1] is None}
+        assert split
+        groups = [
+            part
+            for at, (boxes, stateful) in enumerate(groups)
+            for part in ([((box,), None) for box in boxes] if at in split else [(boxes, stateful)])
+        ]
+    return groups
+
+
+def _waits(checked: CheckedNetwork, groups: Sequence[Sequence[str]]) -> list[set[int]]:
+    """For each group those that it waits for: what it reads, and who uses its tables before it."""
+    place = {box: at for at, boxes in enumerate(groups) for box in boxes}
+    waits = [
         {place[a.producer] for box in boxes for a in checked.inputs_of(box) if a.producer in place}
-        - {at}
-        for at, boxes in enumerate(every)
+        for boxes in groups
     ]
-    waiting = set(range(len(every)))
-    while free := {at for at in waiting if not reads[at] & waiting}:
-        waiting -= free
-    return [
-        part
-        for at, stage in enumerate(stages, len(groups))
-        for part in ([(box,) for box in stage] if at in waiting else [stage])
-    ]
+    using = [box for box in place if checked.network.boxes[box].uses_tables]
+    for boxes in connected_boxes(checked, using):
+        for before, after in pairwise(boxes):
+            waits[place[after]].add(place[before])
+    return [those - {at} for at, those in enumerate(waits)]
+
+
+def _circle(waits: Sequence[set[int]]) -> set[int]:
+    """Those that wait for each other; empty if none do."""
+    left = set(range(len(waits)))
+    while free := {at for at in left if not waits[at] & left}:
+        left -= free
+    while free := {at for at in left if not any(at in waits[other] for other in left)}:
+        left -= free
+    return left
 
 
 def _superbox(
