@@ -333,3 +333,45 @@ def test_fates_of_boxes_and_outputs() -> None:
     assert set(change.outputs.values()) == {Fate.SAME}
     assert not change.is_untouched(["some", "counted"], ["ticks"])
     assert change.is_untouched(["counted"], ["some"])
+
+
+def test_sources_and_sinks_are_bound_and_unbound_while_it_runs() -> None:
+    schema = network().streams["ticks"].schema_
+    got: list[int] = []
+    with sparkless.make_engine(network(), train=3) as engine:
+        engine.enqueue("ticks", rows(0, 2))
+        engine.drain()
+        engine.bind_sink("doubled", lambda d: got.extend(d.table["twice"].to_pylist()))
+        engine.bind_source(au.IterableSource("ticks", iter(rows(2, 5)), schema))
+        engine.drain()
+        assert got == [0, 2, 4, 6, 8], "what waited comes first"
+        with pytest.raises(au.UsageError, match="DUPLICATE_NAME"):
+            engine.bind_source(au.IterableSource("ticks", iter(rows(5, 6)), schema))
+        engine.unbind_source("ticks")
+        engine.unbind_sink("doubled")
+        with pytest.raises(au.UsageError, match="NO_SINK"):
+            engine.unbind_sink("doubled")
+        engine.enqueue("ticks", rows(5, 7))
+        engine.drain()
+        assert taken(engine, "doubled") == [(0,), (2,)]
+        with pytest.raises(au.UsageError, match="UNKNOWN_STREAM"):
+            engine.bind_source(au.IterableSource("nope", iter([]), schema))
+
+
+class _Endless(au.IterableSource):
+    """A source that has nothing more just now."""
+
+    finite = False
+    exhausted = False
+
+
+def test_a_stream_does_not_wait_for_a_source_that_was_unbound() -> None:
+    schema = network().streams["ticks"].schema_
+    with sparkless.make_engine(network(), train=5) as engine:
+        engine.bind_source(_Endless("ticks", iter(rows(0, 30)), schema), name="one")
+        engine.bind_source(_Endless("ticks", iter(rows(30, 50)), schema), name="two")
+        engine.drain()
+        assert taken(engine, "counts") == [(0, 6), (10, 6)], "the first one has come to 29"
+        engine.unbind_source("ticks", "one")
+        engine.drain()
+        assert taken(engine, "counts") == [(20, 6), (30, 6)]

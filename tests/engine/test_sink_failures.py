@@ -107,7 +107,7 @@ def test_the_sink_of_an_output_is_replaced_while_it_runs(tmp_path: Path) -> None
     with engine:
         engine.enqueue("ticks", batch(1, 3))
         engine.drain()
-        with pytest.raises(au.UsageError, match="ALREADY_STARTED"):
+        with pytest.raises(au.UsageError, match="HAS_SINK"):
             engine.bind_sink("o", Torn(file, schema))
     whole = file.read_text()
     engine = au.Engine(net, executor=session, background=False)
@@ -124,7 +124,7 @@ def test_the_sink_of_an_output_is_replaced_while_it_runs(tmp_path: Path) -> None
         engine.enqueue("ticks", batch(3, 4))
         engine.drain()
         assert file.read_text().splitlines()[-1].startswith("3,")
-        with pytest.raises(au.UsageError, match="ALREADY_STARTED"):
+        with pytest.raises(au.UsageError, match="HAS_SINK"):
             engine.bind_sink("o", au.JsonlSink(other))
 
 
