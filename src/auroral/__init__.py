@@ -14,7 +14,7 @@ from auroral.io.sinks.jsonl import JsonlSink
 from auroral.io.sinks.parquet import ParquetSink
 from auroral.io.sources.iterable import IterableSource
 from auroral.network import check, endpoints
-from auroral.network.declarations import EngineOptions
+from auroral.network.declarations import ConnectionPoint, EngineOptions, Output, Stream, Table
 from auroral.network.function import NOTHING, function
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
@@ -47,6 +47,7 @@ endpoints.source_checker = check_sources
 __all__ = [
     "NOTHING",
     "AuroralError",
+    "ConnectionPoint",
     "CsvSink",
     "Delayed",
     "Engine",
@@ -59,6 +60,7 @@ __all__ = [
     "NetworkError",
     "Order",
     "Ordered",
+    "Output",
     "ParquetSink",
     "Progress",
     "Punctuated",
@@ -68,6 +70,8 @@ __all__ = [
     "Schema",
     "SinkError",
     "StateError",
+    "Stream",
+    "Table",
     "UsageError",
     "Window",
     "function",
