@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +22,7 @@ from auroral.engine.ingest.declared_sources import (
 )
 from auroral.engine.ingest.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.ingest.tables import require_tables
+from auroral.engine.inspect.cautions import log_cautions
 from auroral.engine.inspect.statistics import describe_entity, entities, statistics
 from auroral.engine.lifecycle.editor import NetworkEditor
 from auroral.engine.lifecycle.edits import NetworkEdit, read_edit
@@ -53,7 +52,7 @@ from auroral.io.paths import require_local
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.sources.source import Source
 from auroral.network.arc import Arc
-from auroral.network.check import CheckedNetwork, check
+from auroral.network.check import check
 from auroral.network.data_sets import with_data_sets
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
@@ -63,10 +62,6 @@ from auroral.spark.session.causes import FROM_SPARK, reason
 from auroral.spark.session.session import cores_of, start_session, step_session
 from auroral.storage import Store
 from auroral.storage.identity import default_buckets
-
-_LOG = logging.getLogger("auroral")
-_MOST_QUERIES_WARNED_OF = 1_000
-"""Of more queries the start does not ask whether their windows can close; `net.check()` does."""
 
 _DRIVER_BYTES = 256 << 20
 
@@ -183,7 +178,7 @@ class Engine:
             if isinstance(error, FROM_SPARK):
                 raise RunError("SPARK_FAILED", reason(error), where="start") from error
             raise
-        self._warn()
+        log_cautions(self.network)
         self._started = True
         if self._background:
             loop = self._loop
@@ -240,16 +235,6 @@ class Engine:
         if self._state is not None:
             require_local(self._state, "state")
         require_own_files(self.network, self._sources, self._sinks, self._dead_path)
-
-    def _warn(self) -> None:
-        """Log what is allowed but hardly meant; of very many queries, what boxes alone show."""
-        network = self.network
-        if len(network.queries) > _MOST_QUERIES_WARNED_OF:
-            network = copy.copy(network)
-            network.queries = {}
-        with suppress(AuroralError):  # only Spark's analyzer may know some expression's type
-            for caution in CheckedNetwork(network, {}, ()).warnings:
-                _LOG.warning(caution)
 
     def _read_declared_streams(self) -> None:
         """Sources in a format of Spark's own run as Structured Streaming queries."""
