@@ -313,3 +313,20 @@ def test_boxes_that_use_tables_are_refused_in_attached_queries() -> None:
         with pytest.raises(au.UsageError, match=r"BOX_NOT_EXECUTABLE.*latch in an attached query"):
             engine.attach("recent", latched, name="totals")
         assert engine.stats()["attachments"] == {}
+
+
+def test_a_halted_box_before_the_point_does_not_hold_up_the_others() -> None:
+    with make_engine(network()) as engine:
+        feed(engine, range(6))
+        engine.attach("recent", "SELECT t FROM recent", name="hot")
+        engine.drain()
+        stepper = engine._loop.execution.stepper
+        (superbox,) = [s.name for s in engine._loop.execution.superboxes]
+        stepper.halted[superbox] = au.RunError("STEP_TIMEOUT", "it takes too long")
+        engine.enqueue("reports", [(1, 7, 40)])
+        with pytest.raises(au.RunError, match="it takes too long"):
+            engine.drain()
+        assert len(rows(engine, "hot")) == 4
+        del stepper.halted[superbox]
+        engine.drain()
+        assert rows(engine, "hot") == [(7,)]

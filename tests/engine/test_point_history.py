@@ -133,3 +133,21 @@ def test_streams_and_ports_keep_history(on: str) -> None:
         for start in range(0, 24, 4):
             feed(engine, range(start, start + 4))
         assert kept(engine)[-3:] == ([21, 22, 23] if on == "reports" else [12, 16, 20])
+
+
+def test_marks_that_move_often_are_files_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    import auroral.engine.points.point as point_module
+
+    monkeypatch.setattr(point_module, "_MOST_MOVES", 70)
+    with make_engine(network("all")) as engine:
+        feed(engine, range(1_000))
+        for start in range(1_000, 1_200):
+            feed(engine, range(start, start + 1))
+        point = engine._history.points["recent"]
+        segments = engine._store.segments(point.marks.log)
+        assert len(segments) < 80
+        assert max(s.rows + len(s.punctuations) for s in segments[1:]) <= 70
+        ((moments, values),) = point.marks.read(0, 1_200).values()
+        assert values.tolist() == list(range(1_200))
+        assert moments.tolist() == list(range(1_200))
+        assert list(point.marks.before(1_100, None).values()) == [1_099]

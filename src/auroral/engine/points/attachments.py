@@ -141,7 +141,7 @@ class Attachments:
     def has_reached(self, name: str, moment: int) -> bool:
         """Whether a query has processed everything before a moment, as far as it can."""
         found = self._held.get(name)
-        return found is None or found.is_done(moment)
+        return found is None or self._is_done(found, moment)
 
     # ── working ──
 
@@ -171,7 +171,13 @@ class Attachments:
 
     def reached(self, moment: int) -> bool:
         """Whether every query has processed everything before a moment, as far as it can."""
-        return all(attachment.is_done(moment) for attachment in list(self._held.values()))
+        return all(self._is_done(attachment, moment) for attachment in list(self._held.values()))
+
+    def _is_done(self, attachment: Attachment, moment: int) -> bool:
+        """Whether a query has everything that its arc has; a box before that may be halted."""
+        assert self._execution is not None
+        complete = self._execution.stepper.emitted_before(attachment.point.arc)
+        return attachment.is_done(min(moment, complete))
 
     def reading(self) -> set[int]:
         """The segments, by id, that steps under way read."""

@@ -18,9 +18,12 @@ from auroral.progress.lowwater import LowWater
 from auroral.progress.propagation import ArcProgress
 from auroral.progress.values import clock_to_mark, column_marks, from_mark
 from auroral.storage import Change, Segment, Store, UnwrittenSegment
+from auroral.storage.store import SPLIT_ROWS
 
 _MERGED_MARKS = 64
 """So many segments of marks become one."""
+_MOST_MOVES = SPLIT_ROWS // 2
+"""A segment of marks that was merged has so many moves at most."""
 
 
 class PointHistory:
@@ -208,9 +211,18 @@ class PointHistory:
         return Change(heads=heads, progress=progress)
 
     def marks_to_merge(self) -> list[Segment]:
-        """Small segments of marks that are to become one."""
-        small = [s for s in self._store.segments(self.marks.log) if s.rows < 65_536]
-        return small if len(small) >= _MERGED_MARKS else []
+        """Neighbouring small segments of marks that are to become one, which is one file."""
+        run: list[Segment] = []
+        moves = 0
+        for segment in self._store.segments(self.marks.log):
+            size = segment.rows + len(segment.punctuations)
+            if moves + size > _MOST_MOVES:
+                if len(run) >= _MERGED_MARKS:
+                    return run
+                run, moves = [], 0
+            run.append(segment)
+            moves += size
+        return run if len(run) >= _MERGED_MARKS else []
 
     # ── looking ──
 
