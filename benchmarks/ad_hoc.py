@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -28,11 +27,13 @@ _ROWS_PER_KEY = 200
 _TIMES = 5
 _PACED_TUPLES = 1_000
 _PACE_S = 0.05
-_PACED_TRAINS = 400
+_STEPS = 400
 _LONGEST_S = 120.0
 _EVERYTHING = "SELECT sid, time, pos, speed FROM recent"
 _HUNDREDTH = "SELECT sid, time, speed FROM recent WHERE pos = 7"
 _ONE_KEY = "SELECT sid, time, pos FROM recent WHERE sid = 3"
+
+_WINDOWS = "SELECT pos, avg(speed) AS mean FROM recent [RANGE 1000, WA time] GROUP BY pos"
 
 
 def first_row(report: Report, lab: Lab) -> None:
@@ -61,18 +62,17 @@ def catching_up(report: Report, lab: Lab) -> None:
     section = report.section(
         CATCHING_UP, "query", "steps_without", "median_without_ms", "steps", "median_ms", "ratio"
     )
-    trains = lab.steps(_PACED_TRAINS, _PACED_TRAINS // 10)
-    windows = f"SELECT count(*) AS n, avg(speed) AS mean FROM recent [ROWS {_ROWS_PER_KEY}]"
+    steps = lab.steps(_STEPS, _STEPS // 10)
     with _kept_history(lab, lab.rows(_KEPT), None) as engine:
         source = _paced_tuples(lab.rows(_KEPT))
-        _live_steps(engine, source, max(trains // 4, 3))  # lets Spark compile
-        for query, sql in {"filter": _HUNDREDTH, "window": windows}.items():
+        _live_steps(engine, source, max(steps // 4, 3))  # lets Spark compile
+        for query, sql in {"filter": _HUNDREDTH, "window": _WINDOWS}.items():
             without: list[float] = []
             beside: list[float] = []
             for turn in range(4):
                 lab.say(f"catching up: {query}, turn {turn + 1} of 4")
-                without += _live_steps(engine, source, trains // 4)
-                beside += _steps_beside(engine, source, sql, trains // 4)
+                without += _live_steps(engine, source, steps // 4)
+                beside += _steps_beside(engine, source, sql, steps // 4)
             medians = statistics.median(without), statistics.median(beside)
             ratio = medians[1] / medians[0]
             shown = (len(without), medians[0] * 1e3, len(beside), medians[1] * 1e3, ratio)
@@ -160,22 +160,23 @@ def _paced_tuples(first: int) -> Iterator[pa.Table]:
         first += _PACED_TUPLES
 
 
-def _feed_paced(engine: au.Engine, source: Iterator[pa.Table], trains: int) -> Iterator[None]:
-    """Enqueue one small batch per `_PACE_S` and wait between them, `trains` times."""
+def _feed_paced(engine: au.Engine, source: Iterator[pa.Table]) -> Iterator[None]:
+    """Enqueue one small batch per `_PACE_S`; yields when the next one is due."""
     due = time.perf_counter()
-    for tuples in islice(source, trains):
+    for tuples in source:
         engine.enqueue("reports", tuples)
-        due += _PACE_S
+        due = max(due + _PACE_S, time.perf_counter())
         while (left := due - time.perf_counter()) > 0:
             engine.wait(left)
-        due = max(due, time.perf_counter() - _PACE_S)
         yield
 
 
-def _live_steps(engine: au.Engine, source: Iterator[pa.Table], trains: int) -> list[float]:
+def _live_steps(engine: au.Engine, source: Iterator[pa.Table], steps: int) -> list[float]:
+    """So many steps of the network alone, and how long each took."""
     before = engine.recent_steps_s()
-    for _ in _feed_paced(engine, source, trains):
-        pass
+    for _ in _feed_paced(engine, source):
+        if len(_steps_since(engine, before)) >= steps:
+            break
     engine.drain()
     return _steps_since(engine, before)
 
@@ -191,20 +192,22 @@ def _steps_since(engine: au.Engine, before: list[float]) -> list[float]:
 
 
 def _steps_beside(
-    engine: au.Engine, source: Iterator[pa.Table], sql: str, trains: int
+    engine: au.Engine, source: Iterator[pa.Table], sql: str, steps: int
 ) -> list[float]:
-    """Live steps while a query catches up; attached again if it is done too soon."""
+    """Live steps while a query catches up; it is attached again if it is done too soon."""
     found: list[float] = []
     started = time.perf_counter()
-    fed = 0
-    while fed < trains and time.perf_counter() - started < _LONGEST_S:
+    while not found or (len(found) < steps and time.perf_counter() - started < _LONGEST_S):
         name = engine.attach("recent", sql)
         before = engine.recent_steps_s()
-        for _ in _feed_paced(engine, source, trains - fed):
-            fed += 1
+        own: list[float] = []
+        for _ in _feed_paced(engine, source):
             if engine.stats()["attachments"][name]["caught_up"]:
                 break
-        found += _steps_since(engine, before)
+            own = _steps_since(engine, before)
+            if len(found) + len(own) >= steps:
+                break
+        found += own
         engine.detach(name)
         engine.drain()
     return found
