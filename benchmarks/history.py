@@ -1,6 +1,7 @@
-"""History: looking up what is kept, next to scanning it and to plain Spark on the same files.
+"""History, ad hoc queries, tables, and networks that change while they run.
 
-Each experiment is a function of a report and a lab; `EXPERIMENTS` lists them.
+Each experiment is a function of a report and a lab; `EXPERIMENTS` lists them. The one in this file
+looks up what is kept, next to scanning it and to plain Spark on the same files.
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ from auroral.history import KeptMoments, KeyedHistory, choose_access, key_predic
 from auroral.network.types import Schema
 from auroral.spark.session.session import start_session
 from auroral.storage import Change, Store, UnwrittenSegment
+from benchmarks.ad_hoc import catching_up, first_row
+from benchmarks.keeping import keeping
 from benchmarks.lab import Experiments, Lab, choose, run_experiments
+from benchmarks.live_changes import changes
 from benchmarks.report import Report
+from benchmarks.tables import tables
 
 LOOKUP = "Rows of one key, and of a range of keys, among those kept"
 ORGANISED = "Organising history by key, in the background"
@@ -155,7 +160,14 @@ def _arrow_filter(where: str) -> Any:
     return (ds.field("sid") >= interval.low) & (ds.field("sid") <= interval.high)
 
 
-EXPERIMENTS: Experiments = {"lookup": lookup}
+EXPERIMENTS: Experiments = {
+    "lookup": lookup,
+    "attach": first_row,
+    "catching_up": catching_up,
+    "changes": changes,
+    "keeping": keeping,
+    "tables": tables,
+}
 
 
 def history(*, quick: bool = False, only: Sequence[str] = ()) -> Report:
