@@ -375,3 +375,15 @@ def test_a_stream_does_not_wait_for_a_source_that_was_unbound() -> None:
         engine.unbind_source("ticks", "one")
         engine.drain()
         assert taken(engine, "counts") == [(20, 6), (30, 6)]
+
+
+@pytest.mark.parametrize("background", [False, True])
+@pytest.mark.parametrize("tuples", [0, 5])
+def test_an_output_can_be_read_as_soon_as_it_is_added(background: bool, tuples: int) -> None:
+    with sparkless.make_engine(network(), background=background) as engine:
+        engine.enqueue("ticks", rows(0, tuples))
+        engine.drain()
+        for _ in range(5):  # all at one moment: nothing arrives in between
+            engine.modify(add={"low": {"from": "some.rest"}})
+            assert engine.dequeue("low").num_rows == 0
+            engine.modify(remove=["low"])

@@ -110,7 +110,7 @@ class EpochSchedule:
     def plan(self, moment: int, flows: Flows) -> Change:
         """Let another epoch start at a moment, with other eddies, or with other queries' boxes."""
         before = tuple(epoch for epoch in self.planned if epoch.start < moment)
-        replaced = next((e for e in self.planned if e.start == moment), None)
+        replaced = next((e for e in reversed(self.planned) if e.start == moment), None)
         if replaced is None:
             epoch = Epoch(moment, self.latest.declared, flows)
         else:

@@ -344,7 +344,7 @@ class Loop:
 
     def await_epoch(self, start: int) -> None:
         """Wait until the epoch that starts at a moment was entered."""
-        while self.execution.context.queries.epochs.current.start < start:
+        while not self._has_entered(start):
             if self.failure:
                 raise self.failure
             self.require_going()
@@ -352,6 +352,16 @@ class Loop:
                 self.wait(_IDLE_S)
             else:
                 self.settle(start)
+
+    def _has_entered(self, start: int) -> bool:
+        """Whether no epoch up to a moment is planned, and the latest one has its execution.
+
+        Several epochs may start at one moment, if no tuple arrives between two changes.
+        """
+        queries = self.execution.context.queries
+        with queries.lock:
+            planned, generation = queries.epochs.next_start, queries.epochs.generation
+        return (planned is None or planned > start) and self.execution.generation == generation
 
     def settle(self, moment: int) -> None:
         """Process and deliver all before a moment, and nothing after it."""
