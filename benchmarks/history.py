@@ -171,7 +171,7 @@ EXPERIMENTS: Experiments = {
 
 
 def history(*, quick: bool = False, only: Sequence[str] = ()) -> Report:
-    """Run everything; `quick` with a tenth of the tuples."""
+    """Run all experiments, or those in `only`; `quick` with about a tenth of the work."""
     chosen = choose(EXPERIMENTS, only)
     report = Report("history")
     spark = start_session(f"local[{os.cpu_count() or 2}]")
