@@ -302,7 +302,8 @@ def test_untouched_outputs_are_as_without_edits(
     done = 0
     for _attempt in range(3):
         try:
-            with sparkless.make_engine(network(), state=state, train=train, fault=fault) as engine:
+            options: dict[str, Any] = {"train": train, "fault": fault, "durability": "process"}
+            with sparkless.make_engine(network(), state=state, **options) as engine:
                 for kind, given in steps[done:]:
                     if kind == "rows":
                         first, last, position = given
