@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auroral as au
@@ -272,6 +272,7 @@ class _CrashError(BaseException):
     """The process is gone."""
 
 
+@settings(max_examples=40)
 @given(
     edits=st.lists(st.tuples(st.sampled_from(EDITS), st.integers(0, 12)), max_size=6),
     train=st.integers(1, 9),
