@@ -389,3 +389,20 @@ def test_an_output_can_be_read_as_soon_as_it_is_added(background: bool, tuples: 
             engine.modify(add={"low": {"from": "some.rest"}})
             assert engine.dequeue("low").num_rows == 0
             engine.modify(remove=["low"])
+
+
+def test_points_come_and_go_but_not_under_attached_queries() -> None:
+    with sparkless.make_engine(network(), train=3) as engine:
+        engine.modify(add={"recent": {"on": "some", "keep": "all"}})
+        engine.enqueue("ticks", rows(0, 5))
+        engine.attach("recent", "SELECT k FROM recent", name="ks")
+        engine.drain()
+        assert taken(engine, "ks") == [(2,), (3,), (4,)]
+        with pytest.raises(au.UsageError, match=r"QUERY_READS.*ks is attached to recent"):
+            engine.modify(remove=["recent"])
+        other = {"box": "map", "input": "ticks", "compute": {"k": "k", "t": "t", "z": "1"}}
+        with pytest.raises(au.UsageError, match=r"QUERY_READS.*ks reads some, which has other"):
+            engine.modify(add={"some": other}, remove=["some"])
+        engine.detach("ks")
+        engine.modify(remove=["recent"])
+        assert "recent" not in engine.stats()["connection_points"]

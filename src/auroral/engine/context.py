@@ -45,6 +45,10 @@ class AttachedQueries(AttachedResults, Protocol):
         """The segments, by id, that their steps under way read."""
         ...
 
+    def on(self, point: str) -> list[str]:
+        """Those that are attached to a point."""
+        ...
+
     def reading_arc(self, arc: str) -> list[str]:
         """Those that read an arc, by the name of a connection point on it."""
         ...

@@ -20,6 +20,7 @@ from auroral.engine.topology.plan import check_expanded, make_plan
 from auroral.errors import UsageError
 from auroral.ids import NEXT_EPOCH, QueryBoxId
 from auroral.network.check import CheckedNetwork
+from auroral.network.network import Network
 from auroral.storage import Change
 from auroral.storage.identity import canonical
 
@@ -77,6 +78,7 @@ class NetworkChanges:
             change = compare(before, after, (latest.declared.network, declared.network))
             self._require_unread(change, removed)
             self._require_unattached(change)
+            self._require_points(latest.declared.network, declared.network)
             check_expanded(resolver, candidate, texts)
             make_plan(self._context, candidate, standalone.without(removed)).discard()
             return PlannedChange(declared, before, after, change)
@@ -107,6 +109,18 @@ class NetworkChanges:
                 raise UsageError(
                     "QUERY_READS",
                     f"the attached query {names[0]} reads {arc}, which {verb}",
+                    hint=f"detach {names[0]} before",
+                )
+
+    def _require_points(self, before: Network, after: Network) -> None:
+        """Refuse to remove a connection point or view that queries are attached to."""
+        kept = {*after.connection_points, *after.views}
+        for point in [p for p in (*before.connection_points, *before.views) if p not in kept]:
+            names = self._context.attachments.on(point)
+            if names:
+                raise UsageError(
+                    "QUERY_READS",
+                    f"the query {names[0]} is attached to {point}, which is removed",
                     hint=f"detach {names[0]} before",
                 )
 
