@@ -96,7 +96,7 @@ def test_boxes_that_nobody_reads_change_tables_all_the_same(tmp_path: Path) -> N
 def test_a_locked_database_is_waited_for(tmp_path: Path, background: bool) -> None:
     net = network("sqlite:///accounts.db", tmp_path)
     with make_engine(net, tables=FIRST, background=background) as engine:
-        engine._live_tables._ensured["accounts"]._connected().execute(  # type: ignore[attr-defined]
+        engine._context.tables._ensured["accounts"]._connected().execute(  # type: ignore[attr-defined]
             "PRAGMA busy_timeout = 10"
         )
         other = sqlite3.connect(tmp_path / "accounts.db", isolation_level=None)

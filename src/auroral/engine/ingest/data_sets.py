@@ -81,7 +81,7 @@ class StoredDataSets:
 
     def require_other(self, stream: str) -> None:
         """Refuse tuples for what is a stored data set."""
-        if stream in self._names:
+        if isinstance(stream, str) and stream in self._names:
             raise UsageError(
                 "STORED_DATA_SET", f"{stream} is a stored data set: it gives its own rows"
             )

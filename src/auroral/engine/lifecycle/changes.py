@@ -76,7 +76,8 @@ class QueryChanges:
         there = sinks.has(output) or output in sinks.failed
         attached = self._loop.execution.context.attachments
         there = there or attached.view(output) is not None
-        if not there and sinks.outputs.found(output) is None:
+        there = there or sinks.outputs.declares(output)
+        if not there and self._queries.catalogue.view(output) is None:
             if output not in self._loop.execution.checked.arcs:
                 sinks.outputs.require(output)
             raise not_an_output(output)

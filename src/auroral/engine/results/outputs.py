@@ -336,6 +336,10 @@ class Outputs:
         """What an output gives: an arc, a query, a family or a member."""
         return self._sources.get(output, output)
 
+    def declares(self, output: str) -> bool:
+        """Whether it is an output of the network."""
+        return output in self._sources
+
     def require(self, output: str) -> None:
         """Refuse what is no output."""
         self._view(output)
