@@ -119,7 +119,7 @@ queries:
 outputs:
   paid: {from: paid}
   fast: {from: fast, qos: {value: {on: n, graph: [[1, 0], [5, 1]]}}}
-engine: {headroom: 1, scheduler: round_robin, train: 500}
+engine: {headroom: 1, scheduler: rr, train: 500}
 """  # noqa: E501
 
 

@@ -146,7 +146,7 @@ def test_what_is_valid_fits(document: Any) -> None:
         (("outputs", "alerts", "qos", "latency"), [[0]]),
         (("outputs", "alerts", "qos", "latncy"), []),
         (("engine", "headroom"), 2),
-        (("engine", "scheduler"), "fifo"),
+        (("engine", "scheduler"), "lifo"),
         (("queries", "hot"), 5),
         (("groups", "border"), {"members": ["across"], "tag": ["x"]}),
         (("superboxes",), {"far": {"inputs": ["in"], "outputs": "b"}}),

@@ -117,7 +117,7 @@ class Engine:
         self._master = master
         self._state = state
         self._durability = durability or network.engine.durability
-        self._train = train or network.engine.train or DEFAULT_TRAIN
+        self._train = train or network.engine.train_tuples or DEFAULT_TRAIN
         self._buckets = buckets or network.engine.buckets
         self._clock = clock
         self._given_spark = spark
@@ -324,6 +324,12 @@ class Engine:
         have = {**own, **execution.sinks.all}
         declared = declared_sinks(self.network, execution.checked, execution.sinks.schema, have)
         execution.sinks.bind_all({**declared, **own}, self.network, last=last)
+
+    def story(self, name: str) -> list[dict[str, Any]]:
+        """Why a box, output, stream or query ran, waited, was moved or shed; newest last."""
+        self._require_running()
+        describe_entity(name, self.network, self._loop.execution.checked, self.stats())
+        return self._context.decisions.story(name)
 
     # ── queries come and go ──
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from auroral.engine.ingest.dead_letters import DeadLetters
+from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.locks import EngineLocks
 from auroral.engine.points.history import KeptHistory
 from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.results.outputs import AttachedResults
+from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.tables.live import LiveTables
@@ -70,4 +72,6 @@ class EngineContext:
     tables: LiveTables
     history: KeptHistory
     attachments: AttachedQueries
+    times: ArrivalTimes
+    decisions: DecisionLog
     locks: EngineLocks = field(default_factory=EngineLocks)

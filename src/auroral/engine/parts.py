@@ -11,6 +11,7 @@ from auroral.engine.context import EngineContext, Settings
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.ingest.declared_sources import interleaved
 from auroral.engine.ingest.ingest import Ingest
+from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.lifecycle.changes import QueryChanges
 from auroral.engine.lifecycle.epochs import DeclaredNetwork
 from auroral.engine.lifecycle.network_changes import NetworkChanges
@@ -21,6 +22,7 @@ from auroral.engine.points.history import KeptHistory
 from auroral.engine.points.indexing import HistoryIndexing
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.queries.registry import QueryRegistry
+from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.clock import MonotoneClock
 from auroral.engine.runtime.loop import ALL_SOURCES, Loop
 from auroral.engine.runtime.pool import StepPool
@@ -101,8 +103,19 @@ def put_together(
     history = KeptHistory(store, None if options.arrival else clock, **threads)
     attachments = Attachments(store, history, **threads)
     tables = LiveTables(store, options.tables)
+    times, decisions = ArrivalTimes(store.next_moment), DecisionLog(clock)
     context = EngineContext(
-        settings, store, queries, dead, pool, tables, history, attachments, locks
+        settings,
+        store,
+        queries,
+        dead,
+        pool,
+        tables,
+        history,
+        attachments,
+        times,
+        decisions,
+        locks,
     )
     plan = initial_plan(context)
     checked = plan.checked
@@ -117,6 +130,7 @@ def put_together(
         with_clock=with_clock,
         arrival=options.arrival,
         after=queries.changed,
+        arrived=times.arrived,
         lock=locks.ingest,
     )
     clock.not_before(ingest.newest_us)

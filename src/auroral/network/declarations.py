@@ -13,6 +13,7 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     PlainSerializer,
+    StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
@@ -400,12 +401,31 @@ class Group(Described):
         return found["members"] if set(found) == {"members"} else found
 
 
+SchedulerName = Literal["auto", "rr", "fifo", "qos", "qos-bucketed", "feedback", "thread-per-box"]
+SuperboxMode = Literal["auto", "box", "application", "spanner", "fuse"]
+TraversalName = Literal["auto", "mc", "ml", "mm"]
+SheddingMode = Literal["auto", "off", "random", "semantic", "admission"]
+
+
 class EngineOptions(Declaration):
     """How this network likes to be run."""
 
     headroom: Annotated[StrictFloat, Field(gt=0, le=1)] = 0.8
-    scheduler: Literal["qos", "round_robin"] = "qos"
-    train: Annotated[StrictInt, Field(gt=0)] | None = None
+    """The share of the machine that the steady load may use; the rest is for queries to come."""
+    scheduler: SchedulerName = "auto"
+    """Which application runs next."""
+    superbox: SuperboxMode = "auto"
+    """How many boxes run as one."""
+    traversal: TraversalName = "auto"
+    """In which order the boxes of an application run."""
+    train: Annotated[StrictInt, Field(gt=0)] | Literal["auto"] = "auto"
+    """The most tuples of a step."""
+    shedding: SheddingMode = "auto"
+    """What is dropped in an overload; auto: nothing unless an output has a loss or value graph."""
+    memory: StrictStr | Annotated[StrictInt, Field(gt=0)] = "1 GB"
+    """How many bytes of queues may be in memory."""
+    optimize: StrictBool = True
+    """Whether boxes that commute change places while tuples flow."""
     order: Literal["enforce"] | None = None
     flush: Literal["eager", "slow", "lazy"] = "slow"
     routing: Literal["tickets", "random", "fixed", "optimal"] = "tickets"
@@ -432,6 +452,21 @@ class EngineOptions(Declaration):
     def _check_view_memory(self) -> Self:
         size_bytes(self.view_memory, "view_memory")
         return self
+
+    @model_validator(mode="after")
+    def _check_memory(self) -> Self:
+        size_bytes(self.memory, "memory")
+        return self
+
+    @property
+    def train_tuples(self) -> int | None:
+        """The most tuples of a step; None: any number."""
+        return None if self.train == "auto" else self.train
+
+    @property
+    def memory_bytes(self) -> int:
+        """How many bytes of queues may be in memory."""
+        return size_bytes(self.memory, "memory")
 
     @property
     def view_bytes(self) -> int:

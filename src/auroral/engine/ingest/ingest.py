@@ -80,9 +80,14 @@ class Ingest:
         with_clock: bool,
         arrival: bool = False,
         after: int = 0,
+        arrived: Callable[[int], None] = lambda _moment: None,
         lock: ReentrantLock | None = None,
     ):
-        """Nothing more arrives before the moment `after`."""
+        """Nothing more arrives before the moment `after`.
+
+        `arrived` is told the next moment whenever tuples have come.
+        """
+        self._arrived = arrived
         self._store = store
         self._dead = dead
         # When time is what arrivals say, an arrival that says nothing comes at no time at all.
@@ -321,6 +326,7 @@ class Ingest:
         if self._with_clock:
             self._note_time(moments, chunk)
         self.next_moment += self._stride * chunk.count
+        self._arrived(self.next_moment)
 
     def _together(
         self, stream: str, parts: Sequence[SourceShare], base: int
@@ -412,6 +418,7 @@ class Ingest:
         )
         self._dead.commit(self._store, change, dead)
         self._complete = self.next_moment
+        self._arrived(self.next_moment)
         if self._journal:
             self._journal.clear()
 

@@ -92,7 +92,7 @@ def _data_sets(network: Network, checked: CheckedNetwork) -> list[str]:
     with TemporaryDirectory() as directory:
         try:
             found = StoredDataSets(network, directory, sync=False)
-            return list(found.explained(checked, network.engine.train or DEFAULT_TRAIN))
+            return list(found.explained(checked, network.engine.train_tuples or DEFAULT_TRAIN))
         except AuroralError as error:
             return [f"  data sets: {error}"]
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from auroral.engine.context import EngineContext, Settings
 from auroral.engine.ingest.dead_letters import DeadLetters
+from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.lifecycle.epochs import RUNNING
 from auroral.engine.points.attaching import beginning
 from auroral.engine.points.attachment import Attachment
@@ -23,6 +24,7 @@ from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.results.batches import visible
 from auroral.engine.results.readers import consumer
 from auroral.engine.results.unread import find_unread
+from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.stateful_step import PENDING
 from auroral.engine.runtime.step import StepOutcome
@@ -84,6 +86,8 @@ class StoredHistory:
             LiveTables(store, {}),
             self._history,
             self._attachments,
+            ArrivalTimes(),
+            DecisionLog(lambda: 0),
         )
         checked = expanded_network(network, executor.resolver, {}).check(executor.resolver)
         saved = store.manifest.progress()

@@ -96,6 +96,23 @@ class MarksRecorder(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class CommittedStep:
+    """A step that has become true."""
+
+    train: Train
+    outcome: StepOutcome
+    seconds: float
+
+
+class StepObserver(Protocol):
+    """Learns from steps, in the thread that commits them."""
+
+    def committed(self, step: CommittedStep) -> None:
+        """A step was committed."""
+        ...
+
+
 class TrainFiles(Protocol):
     """Makes the files of a train; see `train_files`."""
 
@@ -128,12 +145,13 @@ class Stepper:
         progress_key: str = WATERMARKS,
         recorder: MarksRecorder | None = None,
         files: TrainFiles = train_files,
+        observers: Sequence[StepObserver] = (),
     ):
         """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended.
 
         `arrivals` moves the marks on, by default from the logs of streams. The manifest keeps the
         moment that marks are taken up again at under `progress_key`. `recorder` keeps their moves.
-        `files` makes the files of a train.
+        `files` makes the files of a train. `observers` are told of committed steps.
         """
         self._store = store
         self._executor = executor
@@ -145,6 +163,7 @@ class Stepper:
         self._progress_key = progress_key
         self._recorder = recorder
         self._files = files
+        self._observers = observers
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self.train = train
@@ -363,6 +382,8 @@ class Stepper:
             change.costs = self._meter.costs(superbox, outcome.flow, change.counts, seconds, known)
         self._dead.commit(self._store, change, outcome.letters)
         outcome.after_commit()
+        for observer in self._observers:
+            observer.committed(CommittedStep(train, outcome, seconds))
         self._watermarks.forget_before(done)
 
     def _blame_segments(self, segments: Iterable[Segment]) -> None:

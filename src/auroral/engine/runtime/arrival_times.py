@@ -1,0 +1,69 @@
+"""When tuples arrived, by moment: enough to tell how old a queue is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Callable
+
+_MOST = 4_096
+"""Entries that are kept; then every other one is forgotten."""
+
+
+class ArrivalTimes:
+    """Arrival times of moments, by the monotonic clock.
+
+    A commit of arrivals tells the time of all moments before it that no commit before has told.
+    What arrived before the engine started counts as arrived when it started.
+
+    >>> times = ArrivalTimes(now_s=lambda: 0.0)
+    >>> times.arrived(100, 5.0); times.arrived(300, 6.0)
+    >>> times.at(99), times.at(100), times.mean(50, 150)
+    (5.0, 6.0, 5.5)
+    """
+
+    def __init__(self, start: int = 0, now_s: Callable[[], float] = time.monotonic):
+        self._now_s = now_s
+        self._lock = threading.Lock()
+        self._before = [start]
+        """Moments before this one arrived by the time of the same place; ascending."""
+        self._times = [now_s()]
+
+    def arrived(self, next_moment: int, at_s: float | None = None) -> None:
+        """All moments before `next_moment` have arrived by now."""
+        with self._lock:
+            if next_moment <= self._before[-1]:
+                return
+            self._before.append(next_moment)
+            self._times.append(self._now_s() if at_s is None else at_s)
+            if len(self._before) > _MOST:
+                del self._before[:-1:2], self._times[:-1:2]
+
+    def at(self, moment: int) -> float:
+        """When a moment arrived; now, if that is not known yet."""
+        with self._lock:
+            place = bisect_right(self._before, moment)
+            return self._times[place] if place < len(self._times) else self._now_s()
+
+    def mean(self, first: int, last: int) -> float:
+        """When the moments from `first` to before `last` arrived, on average."""
+        found = self.spread(first, last)
+        total = sum(weight for _, weight in found)
+        return sum(at * weight for at, weight in found) / total if total else self.at(first)
+
+    def spread(self, first: int, last: int) -> list[tuple[float, int]]:
+        """Arrival times of the moments from `first` to before `last`, and how many each is of."""
+        with self._lock:
+            found: list[tuple[float, int]] = []
+            at = first
+            for place in range(bisect_right(self._before, first), len(self._before)):
+                upto = min(self._before[place], last)
+                if upto > at:
+                    found.append((self._times[place], upto - at))
+                    at = upto
+                if at >= last:
+                    return found
+            if last > at:
+                found.append((self._now_s(), last - at))
+            return found

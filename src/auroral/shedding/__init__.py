@@ -1,0 +1,1 @@
+"""Load shedding: what is dropped, where and how much, when the machine cannot do everything."""

@@ -1,0 +1,55 @@
+"""Drop boxes: which tuples of an arc a superbox does not get [1 §4.5] (pure data)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class DropInterval:
+    """Values of a field that are dropped: `low <= value < high`; None is no bound.
+
+    NULL and NaN are kept.
+    """
+
+    field: str
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A drop box in front of a superbox.
+
+    A tuple is dropped if its value is in the `interval`, when there is one, and if its moment is
+    chosen. `rate` is the share of moments that are chosen: moment m is, if a hash of m and `seed`
+    is small enough. So a drop is a function of tuples alone, and the same after a restart.
+
+    >>> drop = Drop("far", "reports", 0.25, 7, ("alerts",))
+    >>> Drop.parse(drop.document()) == drop
+    True
+    """
+
+    superbox: str
+    arc: str
+    """Of which the superbox gets only the rest."""
+    rate: float
+    seed: int
+    outputs: tuple[str, ...]
+    """That lose something by it."""
+    interval: DropInterval | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The drop as plain data."""
+        found = {**vars(self), "outputs": list(self.outputs)}
+        found["interval"] = None if self.interval is None else vars(self.interval)
+        return found
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> Drop:
+        """The drop that `document` gave."""
+        interval = document["interval"]
+        found = None if interval is None else DropInterval(**interval)
+        return cls(**{**document, "outputs": tuple(document["outputs"]), "interval": found})
