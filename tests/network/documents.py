@@ -28,7 +28,7 @@ outputs:
     from: enough
     qos: {latency: [[0, 1], [2, 1], [10, 0]], loss: [[1, 1], [0, 0]], value: {on: cnt, graph: [[3, 0.2], [10, 1]]}}
     sink: {format: kafka, topic: alerts}            # optional
-engine: {headroom: 0.8, scheduler: qos}             # optional
+engine: {headroom: 0.8, scheduler: auto}            # optional
 """  # noqa: E501
 
 EVERY = """\

@@ -107,7 +107,7 @@ def test_the_example_gives_its_values(tmp_path: Path) -> None:
     assert output.qos.latency == ((0, 1), (2, 1), (10, 0))
     assert output.qos.value is not None
     assert output.qos.value.on == "cnt"
-    assert (net.engine.headroom, net.engine.scheduler) == (0.8, "qos")
+    assert (net.engine.headroom, net.engine.scheduler) == (0.8, "auto")
 
 
 def test_the_key_on_is_no_boolean(tmp_path: Path) -> None:
