@@ -39,7 +39,7 @@ def test_latency_graphs_choose_qos_and_many_boxes_buckets() -> None:
         (0.001, 0.03, "fuse"),
         (0.0, 0.03, "fuse"),
         (0.001, 0.002, "application"),
-        (0.001, 0.0, "box"),
+        (0.001, 0.0, "application"),
     ],
 )
 def test_dear_calls_fuse_boxes(cost_s: float, call_s: float, superbox: str) -> None:

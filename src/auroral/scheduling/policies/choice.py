@@ -13,8 +13,6 @@ BUCKETED_FROM = 300
 """From so many boxes on, evaluating all of them at each decision takes too long."""
 _DEAR_CALL = 10.0
 """A call whose fixed cost is that of so many tuples is dear: boxes are fused."""
-_CHEAP_CALL = 0.1
-"""A call whose fixed cost is such a part of a tuple's is cheap: boxes are called one by one."""
 
 
 def choose(settings: SchedulerSettings, model: FlowModel) -> SchedulerSettings:
@@ -78,8 +76,7 @@ def _superbox(model: FlowModel) -> tuple[SuperboxMode, str]:
     if not tuples_s or calls_s / tuples_s >= _DEAR_CALL:
         price = f"{calls_s / tuples_s:,.0f}" if tuples_s else "any number of"
         return "fuse", f"a call costs as much as {price} tuples"
-    if calls_s / tuples_s <= _CHEAP_CALL:
-        return "box", "calls cost next to nothing"
+    # Not `box`: in many plans, urgent tuples would wait for others between their boxes.
     return "application", f"a call costs as much as {calls_s / tuples_s:.1f} tuples"
 
 
