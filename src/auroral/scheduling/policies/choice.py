@@ -26,7 +26,7 @@ def choose(settings: SchedulerSettings, model: FlowModel) -> SchedulerSettings:
     ('rr', 'fuse')
     >>> print(*chosen.reasons, sep="\\n")
     scheduler rr: no output has a latency graph
-    superbox fuse: a call costs as much as 3,000 tuples
+    superbox fuse: no output has a latency graph, so as few calls as possible
     traversal mc: fused boxes run in flow order
     """
     reasons: list[str] = []
@@ -54,21 +54,24 @@ def choose(settings: SchedulerSettings, model: FlowModel) -> SchedulerSettings:
     )
 
 
+def _latency_graphs(model: FlowModel) -> int:
+    declared = [output.qos for output in model.outputs.values()]
+    return sum(qos is not None and qos.latency is not None for qos in declared)
+
+
 def _scheduler(model: FlowModel) -> tuple[SchedulerName, str]:
-    graphs = [
-        output.name
-        for output in model.outputs.values()
-        if output.qos is not None and output.qos.latency is not None
-    ]
+    graphs = _latency_graphs(model)
     if not graphs:
         return "rr", "no output has a latency graph"
-    count = f"{len(graphs)} of {len(model.outputs)} outputs have a latency graph"
+    count = f"{graphs} of {len(model.outputs)} outputs have a latency graph"
     if len(model.boxes) < BUCKETED_FROM:
         return "qos", count
     return "qos-bucketed", f"{count}, and there are {len(model.boxes):,} boxes"
 
 
 def _superbox(model: FlowModel) -> tuple[SuperboxMode, str]:
+    if not _latency_graphs(model):
+        return "fuse", "no output has a latency graph, so as few calls as possible"
     calls_s = sum(box.call_s for box in model.boxes.values())
     tuples_s = sum(box.cost_s for box in model.boxes.values())
     if not calls_s and not tuples_s:
