@@ -56,6 +56,7 @@ from auroral.network.check import check
 from auroral.network.data_sets import with_data_sets
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
+from auroral.qos.graphs import QoS
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.running.executor import SparkExecutor, StepExecutor
 from auroral.spark.session.causes import FROM_SPARK, reason
@@ -330,6 +331,17 @@ class Engine:
         self._require_running()
         describe_entity(name, self.network, self._loop.execution.checked, self.stats())
         return self._context.decisions.story(name)
+
+    def set_qos(self, output: str, qos: QoS | Mapping[str, Any] | None) -> None:
+        """Judge an output, or a view, by other graphs from now on; None: by the default.
+
+        It also holds after a restart, until the network file or `modify` say something else of
+        the output.
+        """
+        require_name(output, "an output")
+        self._require_running()
+        self._context.quality.set_qos(output, qos)
+        self._loop.wake()
 
     # ── queries come and go ──
 
@@ -665,7 +677,10 @@ class Engine:
         """What is known of one entity: its declaration, schema, counts and progress."""
         self._require_running()
         checked = self._loop.execution.checked
-        return describe_entity(name, self.network, checked, self.stats())
+        found = describe_entity(name, self.network, checked, self.stats())
+        if "quality" in found:
+            found["quality"] |= self._context.quality.described(name)
+        return found
 
     def stats(self) -> dict[str, Any]:
         """Tuples in and out, steps, times, queues, dead letters and progress."""

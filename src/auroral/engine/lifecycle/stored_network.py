@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from auroral.engine.lifecycle.epochs import RUNNING, DeclaredNetwork
+from auroral.engine.lifecycle.stored_qos import qos_edited
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.topology.identity import identity, remembered, restored
 from auroral.errors import NetworkError, StateError
@@ -26,6 +27,8 @@ class StoredNetwork:
         self._sinks = sinks
         self.edited = False
         """Whether the given network is another than the state was left with."""
+        self._qos_edited: frozenset[str] = frozenset()
+        """Outputs whose graphs the given network has changed."""
 
     def bind(self) -> DeclaredNetwork:
         """The network to begin with; a state directory of another network is refused."""
@@ -33,6 +36,7 @@ class StoredNetwork:
         if not self._store.durable:
             return given
         self.edited = self._store.bind_network(identity(given.network, given.bound))
+        self._qos_edited = qos_edited(self._store, given.network)
         running = self._store.manifest.meta(RUNNING)
         if running is None:
             saved = json.dumps(remembered(given.network, given.bound))
@@ -44,7 +48,7 @@ class StoredNetwork:
 
     def restored(self, document: Mapping[str, Any]) -> DeclaredNetwork:
         """A network from what is remembered of it."""
-        network, bound = restored(document, self._given)
+        network, bound = restored(document, self._given, self._qos_edited)
         return DeclaredNetwork(with_late_outputs(network, self._sinks), bound)
 
     def serve(self, registrar: Registrar, network: Network) -> None:
