@@ -8,7 +8,7 @@ else takes the place of what was set meanwhile.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from auroral.network.network import Network
@@ -28,19 +28,20 @@ def declared_qos(network: Network) -> dict[str, QoS | None]:
 
 
 def qos_edited(store: Store, given: Network) -> frozenset[str]:
-    """The outputs of which the file says something else than at the last start.
+    """The outputs of which the file says something else than at the last start."""
+    before, now = json.loads(store.manifest.meta(_OF_FILE) or "{}"), _documents(given)
+    return frozenset(name for name in {*before, *now} if before.get(name) != now.get(name))
 
-    What was set for them meanwhile is dropped, and the file is remembered.
-    """
-    now = {name: qos.document() for name, qos in declared_qos(given).items() if qos is not None}
-    text = store.manifest.meta(_OF_FILE)
-    before: Mapping[str, Any] = json.loads(text) if text is not None else {}
-    if text is not None and before == now:
-        return frozenset()
-    edited = frozenset(name for name in {*before, *now} if before.get(name) != now.get(name))
+
+def file_qos(store: Store, given: Network, edited: Collection[str]) -> dict[str, str]:
+    """What to remember of the file; what was set meanwhile for `edited` outputs is dropped."""
     left = {name: qos for name, qos in qos_set(store).items() if name not in edited}
-    store.commit(Change(meta={_OF_FILE: json.dumps(now), **_meta(left)}))
-    return edited
+    return {_OF_FILE: json.dumps(_documents(given)), **_meta(left)}
+
+
+def _documents(network: Network) -> dict[str, Any]:
+    found = declared_qos(network)
+    return {name: qos.document() for name, qos in found.items() if qos is not None}
 
 
 def qos_set(store: Store) -> dict[str, QoS | None]:
