@@ -171,11 +171,11 @@ def test_qos_can_be_changed_while_running() -> None:
 
 def test_qos_that_cannot_be_set() -> None:
     with running(document()) as (engine, _clock):
-        with pytest.raises(UsageError, match="UNKNOWN_OUTPUT.*alerts, all"):
+        with pytest.raises(UsageError, match=r"UNKNOWN_OUTPUT.*alerts, all"):
             engine.set_qos("alarms", None)
-        with pytest.raises(NetworkError, match="BAD_QOS.*falls"):
+        with pytest.raises(NetworkError, match=r"BAD_QOS.*falls"):
             engine.set_qos("alerts", {"latency": [[0, 0], [1, 1]]})
-        with pytest.raises(NetworkError, match="UNKNOWN_FIELD.*speed"):
+        with pytest.raises(NetworkError, match=r"UNKNOWN_FIELD.*speed"):
             engine.set_qos("alerts", {"value": {"on": "speed", "graph": [[0, 0], [1, 1]]}})
         with pytest.raises(UsageError, match="BAD_CALL"):
             engine.set_qos("alerts", 5)  # type: ignore[arg-type]
