@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Iterator
@@ -10,12 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import auroral as au
+from auroral.cli.main import app
 from auroral.engine import Engine
 from auroral.engine.inspect.quality import MOST_VALUES
 from auroral.errors import NetworkError, UsageError
+from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.flow_models import flow_model
+from auroral.storage import Change
 from tests.conformance.sparkless import make_engine
 
 TIGHT = {"latency": [[0, 1], [2, 1], [10, 0]]}
@@ -247,3 +252,41 @@ def test_streams_tell_how_fast_tuples_arrive() -> None:
         assert engine.stats()["streams"]["reports"]["rate"] == 0.0
         engine.enqueue("reports", rows(*range(500)))
         assert engine.stats()["streams"]["reports"]["rate"] > 10
+
+
+def slow(tmp_path: Path) -> None:
+    """A state directory in which the box `far` was measured to need half a second a call."""
+    with running(document(), state=tmp_path) as (engine, _clock):
+        cost = BoxCost()
+        for tuples in (100, 200, 400):
+            cost = cost.after(tuples, tuples, 0.5 + tuples * 1e-4)
+        engine._store.commit(Change(costs={"far": cost}))
+
+
+@pytest.mark.parametrize(("good_s", "warned"), [(0.25, True), (0.75, False)])
+def test_graphs_that_ask_for_more_than_was_measured(
+    tmp_path: Path, good_s: float, warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    slow(tmp_path / "state")
+    assert not caplog.messages
+    quick = {"latency": [[0, 1], [good_s, 1], [9, 0]]}
+    outputs = {"alerts": {"from": "far", "qos": quick}, "all": {"from": "reports", "qos": quick}}
+    with running(document(outputs=outputs), state=tmp_path / "state"):
+        assert [("INFEASIBLE_QOS" in one, "alerts" in one) for one in caplog.messages] == (
+            [(True, True)] if warned else []
+        )
+
+
+def test_check_warns_by_what_was_measured_in_a_state_directory(tmp_path: Path) -> None:
+    slow(tmp_path / "state")
+    outputs = {"alerts": {"from": "far", "qos": {"latency": [[0, 1], [0.25, 1], [9, 0]]}}}
+    file = tmp_path / "roads.json"
+    file.write_text(json.dumps(document(outputs=outputs)))
+    runner = CliRunner()
+    without = runner.invoke(app, ["check", str(file)])
+    assert (without.exit_code, without.stderr) == (0, "")
+    found = runner.invoke(app, ["check", str(file), "--state", str(tmp_path / "state")])
+    assert found.exit_code == 0
+    assert "warning: output alerts: the good zone of its latency graph ends at 0.25 s" in (
+        found.stderr
+    )

@@ -22,7 +22,7 @@ from auroral.engine.ingest.declared_sources import (
 )
 from auroral.engine.ingest.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.ingest.tables import require_tables
-from auroral.engine.inspect.cautions import log_cautions
+from auroral.engine.inspect.cautions import log_cautions, log_infeasible
 from auroral.engine.inspect.statistics import describe_entity, entities, statistics
 from auroral.engine.lifecycle.editor import NetworkEditor
 from auroral.engine.lifecycle.edits import NetworkEdit, read_edit
@@ -180,6 +180,8 @@ class Engine:
                 raise RunError("SPARK_FAILED", reason(error), where="start") from error
             raise
         log_cautions(self.network)
+        flow = self._context.quality.flow_outputs()
+        log_infeasible(self._loop.execution.checked, self._store.costs, flow)
         self._started = True
         if self._background:
             loop = self._loop
