@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,10 @@ class StepScheduler:
     """The boxes of each superbox, for stories."""
     times: ArrivalTimes
     decisions: DecisionLog
+    in_turn: Callable[[], bool] = lambda: False
+    """Whether superboxes take turns for now, because no result is more urgent than another."""
+    doing: Callable[[], Iterable[tuple[str, float, bool]]] = tuple
+    """For each output its delay, and whether it is in its good zone."""
     now_s: Callable[[], float] = time.monotonic
     table: QueueTable = field(default_factory=QueueTable)
     effort: SchedulingEffort = SchedulingEffort()
@@ -108,6 +112,8 @@ class StepScheduler:
         now_s = self.now_s()
         if self._served_s is None or now_s - self._served_s > _FRESH_S:
             self.scheduler.serve(self.model())
+            for output, delay_s, in_good_zone in self.doing():
+                self.scheduler.observe(output, delay_s, in_good_zone)
             self._served_s = now_s
         plans = self.scheduler.decide(self.table, now_s, free)
         spent = time.perf_counter() - began

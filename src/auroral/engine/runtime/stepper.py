@@ -258,7 +258,7 @@ class Stepper:
             return worked
         due = self._limits.later if self._limits.staying else self._limits.due
         self._arrivals.fold(min(complete, due))
-        if self.scheduler is not None:
+        if self.scheduler is not None and not self.scheduler.in_turn():
             return self._start_decided(self.scheduler, complete) or worked
         for step in self._steps.values():
             worked = self._start(step, complete) or worked

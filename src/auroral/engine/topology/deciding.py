@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from auroral.engine.context import EngineContext
 from auroral.engine.runtime.deciding import StepScheduler
 from auroral.engine.topology.plan import ExecutionPlan
 from auroral.network.declarations import EngineOptions
+from auroral.qos.graphs import QoS
 from auroral.scheduling.flow import FlowModel, FlowOutput
 from auroral.scheduling.flow_models import flow_model
 from auroral.scheduling.policies import SchedulerSettings, make_scheduler
 
 
 def step_scheduler(context: EngineContext, plan: ExecutionPlan) -> StepScheduler | None:
-    """The scheduler of a plan; None if its superboxes run in turn."""
+    """The scheduler of a plan; None if each box has a thread."""
     options = plan.checked.network.engine
-    if _is_in_turn(options, plan):
+    quality = context.quality
+    if options.scheduler == "thread-per-box":
         return None
     settings = SchedulerSettings.of(options)
     if settings.superbox == "auto":  # a call is a Spark job: fewer are better
@@ -28,16 +30,16 @@ def step_scheduler(context: EngineContext, plan: ExecutionPlan) -> StepScheduler
         {superbox.name: superbox.boxes for superbox in plan.superboxes},
         context.times,
         context.decisions,
+        in_turn=lambda: _is_in_turn(options, quality.outputs.values()),
+        doing=quality.doing,
     )
 
 
-def _is_in_turn(options: EngineOptions, plan: ExecutionPlan) -> bool:
-    if options.scheduler == "thread-per-box":
-        return True
+def _is_in_turn(options: EngineOptions, graphs: Iterable[QoS | None]) -> bool:
+    """Whether superboxes take turns: nobody says that some results are more urgent."""
     if options.superbox in ("application", "spanner"):
         return False
     if options.scheduler == "auto":
-        graphs = [output.qos for output in plan.checked.network.outputs.values()]
         return not any(qos is not None and qos.latency is not None for qos in graphs)
     return options.scheduler == "rr"
 
@@ -48,19 +50,12 @@ def superbox_model(context: EngineContext, plan: ExecutionPlan) -> FlowModel:
     with store.lock:
         costs = dict(store.costs)
         counters = {log: n for (log, name), n in store.counters.items() if name in _COUNTED}
-    model = flow_model(plan.checked, costs, _outputs(plan), plan.superboxes, tuples=counters)
+    outputs = context.quality.flow_outputs()
+    model = flow_model(plan.checked, costs, outputs, plan.superboxes, tuples=counters)
     return _with_ends(model)
 
 
 _COUNTED = ("tuples", "in")
-
-
-def _outputs(plan: ExecutionPlan) -> dict[str, FlowOutput]:
-    declared = plan.checked.network.outputs
-    return {
-        name: FlowOutput(name, arc, declared[name].qos if name in declared else None)
-        for name, arc in plan.arcs.items()
-    }
 
 
 def _with_ends(model: FlowModel) -> FlowModel:

@@ -123,6 +123,7 @@ def build_execution(
         timeout_s=settings.step_timeout_s,
         recorder=context.history,
         scheduler=step_scheduler(context, plan),
+        observers=[context.quality],
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in plan.epoch.declared.network.outputs.items() if n not in arcs}
@@ -147,6 +148,7 @@ def build_execution(
             if name not in kept:
                 step.discard()
     sinks.serve(outputs)
+    context.quality.serve(plan.epoch.declared.network, checked, arcs, superboxes)
     return Execution(
         context, plan, watermarks, steps, stepper, outputs, sinks, queries.epochs.generation
     )
