@@ -43,7 +43,7 @@ _SURPRISE = 1.15
 """How much dearer tuples are thought to be for each period in which a plan does not help."""
 _MOST_SURPRISE = 5.0
 _RELIEF = 0.98
-_PATIENCE = 10
+_PATIENCE = 20
 """After how many quiet periods the same is forgotten bit by bit; doubled each time it was wrong."""
 _MUCH = 0.2
 """By how much costs, selectivities or shares of streams may differ before plans are made anew."""
@@ -115,6 +115,8 @@ class LoadController:
         self._surprise = 1.0
         self._quiet = 0
         self._patience = _PATIENCE
+        self._forgot = False
+        """Whether tuples were taken for cheaper since they turned out to be dear."""
 
     @property
     def active(self) -> bool:
@@ -255,12 +257,15 @@ class LoadController:
         """Take tuples for dearer if a plan does not help, and forget it when all is quiet."""
         stuck = late_s > 0 and late_s >= self._late_s * 0.95 and self._late_s > 0
         if stuck and self._surprise * min(list(self._loads)[-2:]) <= self._level:
-            if self._quiet >= self._patience and self._surprise > 1:
+            if self._forgot:
                 self._patience *= 2
+            self._forgot = False
             self._surprise = min(self._surprise * _SURPRISE, _MOST_SURPRISE)
         self._quiet = 0 if late_s > 0 else self._quiet + 1
-        if self._quiet > self._patience or offered * self._surprise < _LEAVE / 2:
-            self._surprise = max(1.0, self._surprise * _RELIEF)
+        if offered * self._surprise < _LEAVE / 2:
+            self._surprise, self._patience = max(1.0, self._surprise * _RELIEF), _PATIENCE
+        elif self._quiet > self._patience and self._surprise > 1:
+            self._surprise, self._forgot = max(1.0, self._surprise * _RELIEF), True
         self._late_s = late_s
 
     def _plans(self, seen: Observation) -> PlanTable:
