@@ -18,16 +18,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from auroral.qos.graphs import QoS
+from auroral.network.declarations import SheddingMode
+from auroral.qos.graphs import latency_curve
 from auroral.scheduling.flow import FlowModel
 from auroral.scheduling.queues import QueueTable
 from auroral.shedding.drops import Drop
 from auroral.shedding.histograms import Histogram
 from auroral.shedding.load import cost_to_go_s, load_of
-from auroral.shedding.planning import LEVELS, Mode, PlanTable, plan_table, sheds
-from auroral.shedding.sites import CarryInterval
+from auroral.shedding.planning import LEVELS, PlanTable, plan_table, sheds
+from auroral.shedding.sites import CarryInterval, MayDrop
 
 _ENTER = 1.05
 """Shedding begins if the load is more than this many times the capacity …"""
@@ -42,9 +43,9 @@ _ALLOWED_PERIODS = (1.0, 10.0)
 _SURPRISE = 1.15
 """How much dearer tuples are thought to be for each period in which a plan does not help."""
 _MOST_SURPRISE = 5.0
-_RELIEF = 0.98
+_RELIEF = 0.95
 _PATIENCE = 20
-"""After how many quiet periods the same is forgotten bit by bit; doubled each time it was wrong."""
+"""After how many quiet periods some of it is forgotten; doubled each time that was wrong."""
 _MUCH = 0.2
 """By how much costs, selectivities or shares of streams may differ before plans are made anew."""
 
@@ -97,12 +98,15 @@ class LoadController:
     was measured.
     """
 
-    def __init__(self, mode: Mode, *, capacity: float):
-        self._mode: Mode = mode
+    def __init__(self, mode: SheddingMode, *, capacity: float):
+        self._mode: SheddingMode = mode
         self._capacity = capacity
         self._model = FlowModel({})
+        self._planned_for = self._model
+        """The model that plans were made for."""
         self._histograms: Mapping[str, Histogram] = {}
         self._carry: CarryInterval | None = None
+        self._may_drop: MayDrop | None = None
         self._table: PlanTable | None = None
         self._table_rates: dict[str, float] = {}
         self._table_inactive: frozenset[str] = frozenset()
@@ -129,13 +133,23 @@ class LoadController:
         model: FlowModel,
         histograms: Mapping[str, Histogram] | None = None,
         carry: CarryInterval | None = None,
+        may_drop: MayDrop | None = None,
     ) -> None:
-        """Decide for this network from now on."""
-        if differs_much(self._model, model) or (histograms and not self._histograms):
-            self._table = None
-            self._histograms = dict(histograms or {})
-        self._model = model
-        self._carry = carry
+        """Decide for this network from now on.
+
+        While tuples are dropped, what comes out says little of what would come out without drops:
+        histograms and selectivities stay as they were before.
+        """
+        if self._drops and _same_shape(self._model, model):
+            model = _with_selectivities(model, self._model)
+            histograms = self._histograms
+        found = dict(histograms or {})
+        if differs_much(self._planned_for, model):
+            self._table, self._planned_for = None, model
+            self._surprise = 1.0  # what was measured has followed what happens
+        if _other_values(self._histograms, found):
+            self._table, self._histograms = None, found
+        self._model, self._carry, self._may_drop = model, carry, may_drop
 
     def observe(self, seen: Observation) -> SheddingDecision:
         """What is dropped after a period in which this was seen."""
@@ -223,6 +237,7 @@ class LoadController:
                 Drop(name, arc, rate, _QUEUE_SEED, outputs)
                 for arc in inner
                 if (name, arc) not in planned
+                and (self._may_drop is None or self._may_drop(name, arc))
             )
             if own:
                 found[name] = own
@@ -232,7 +247,7 @@ class LoadController:
         """Whether tuples in front of a box may be dropped: its outputs said what a loss is."""
         outputs = self._model.outputs_of(name)
         return bool(outputs) and all(
-            output not in seen.inactive and _has_graph(self._model.outputs[output].qos)
+            output not in seen.inactive and sheds("auto", [self._model.outputs[output].qos])
             for output in outputs
         )
 
@@ -245,11 +260,7 @@ class LoadController:
 
     def _allowed_s(self, period_s: float) -> float:
         """How long work may wait: half of the shortest good zone."""
-        zones = [
-            _good_zone_s(output.qos.latency)
-            for output in self._model.outputs.values()
-            if output.qos is not None and output.qos.latency is not None
-        ]
+        zones = [latency_curve(output.qos).good_until for output in self._model.outputs.values()]
         least, most = (periods * period_s for periods in _ALLOWED_PERIODS)
         return min(max(min(zones, default=most) / 2, least), most)
 
@@ -265,7 +276,8 @@ class LoadController:
         if offered * self._surprise < _LEAVE / 2:
             self._surprise, self._patience = max(1.0, self._surprise * _RELIEF), _PATIENCE
         elif self._quiet > self._patience and self._surprise > 1:
-            self._surprise, self._forgot = max(1.0, self._surprise * _RELIEF), True
+            self._surprise = max(1.0, self._surprise * _RELIEF)
+            self._quiet, self._forgot = 0, True
         self._late_s = late_s
 
     def _plans(self, seen: Observation) -> PlanTable:
@@ -281,6 +293,7 @@ class LoadController:
                 inactive=seen.inactive,
                 histograms=self._histograms,
                 carry=self._carry,
+                may_drop=self._may_drop,
                 levels=LEVELS,
                 period_s=seen.period_s,
             )
@@ -295,17 +308,43 @@ _QUEUE_SEED = 0x51EE
 
 def differs_much(old: FlowModel, new: FlowModel) -> bool:
     """Whether plans made for one model are of no use for the other."""
-    if old.outputs != new.outputs or old.boxes.keys() != new.boxes.keys():
-        return True
-    for name, box in new.boxes.items():
-        was = old.boxes[name]
-        if box.inputs != was.inputs or box.selectivities.keys() != was.selectivities.keys():
-            return True
-        if _apart(was.cost_s, box.cost_s) or _apart(was.call_s, box.call_s):
-            return True
-        if any(_apart(was.selectivities[arc], s) for arc, s in box.selectivities.items()):
-            return True
-    return False
+    return not _same_shape(old, new) or any(
+        _apart(old.boxes[name].cost_s, box.cost_s)
+        or _apart(old.boxes[name].call_s, box.call_s)
+        or any(
+            _apart(old.boxes[name].selectivities[arc], s) for arc, s in box.selectivities.items()
+        )
+        for name, box in new.boxes.items()
+    )
+
+
+def _same_shape(old: FlowModel, new: FlowModel) -> bool:
+    """Whether boxes are the same but for what was measured of them."""
+    return (
+        old.outputs == new.outputs
+        and old.boxes.keys() == new.boxes.keys()
+        and all(
+            box.inputs == old.boxes[name].inputs
+            and box.selectivities.keys() == old.boxes[name].selectivities.keys()
+            for name, box in new.boxes.items()
+        )
+    )
+
+
+def _with_selectivities(model: FlowModel, of: FlowModel) -> FlowModel:
+    boxes = {
+        name: replace(box, selectivities=of.boxes[name].selectivities)
+        for name, box in model.boxes.items()
+    }
+    return FlowModel(boxes, model.outputs)
+
+
+def _other_values(old: Mapping[str, Histogram], new: Mapping[str, Histogram]) -> bool:
+    """Whether outputs have other values than before, or a histogram for the first time."""
+    return any(
+        histogram.total and (name not in old or histogram.distance(old[name]) > _MUCH)
+        for name, histogram in new.items()
+    )
 
 
 def _apart(old: float, new: float) -> bool:
@@ -319,16 +358,6 @@ def _moved(old: Mapping[str, float], new: Mapping[str, float]) -> bool:
         return True
     names: Collection[str] = {*old, *new}
     return any(abs(old.get(n, 0.0) / whole - new.get(n, 0.0) / now) > _MUCH for n in names)
-
-
-def _good_zone_s(latency: Collection[tuple[float, float]]) -> float:
-    """The longest delay at which a latency graph is at its best."""
-    best = max(utility for _, utility in latency)
-    return float(max(delay for delay, utility in latency if utility == best))
-
-
-def _has_graph(qos: QoS | None) -> bool:
-    return qos is not None and bool(qos.loss or qos.value)
 
 
 def _queued(queues: QueueTable, name: str) -> int:

@@ -41,6 +41,13 @@ class Histogram:
         """How many values were counted."""
         return sum(self.counts)
 
+    def distance(self, other: Histogram) -> float:
+        """How much of the values is elsewhere in another histogram: 0 the same, 1 all of them."""
+        if self.edges != other.edges or not self.total or not other.total:
+            return 1.0
+        pairs = zip(self.counts, other.counts, strict=True)
+        return sum(abs(a / self.total - b / other.total) for a, b in pairs) / 2
+
 
 @dataclass(frozen=True)
 class ValueCell:

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
+from auroral.network.declarations import SheddingMode
 from auroral.qos.graphs import QoS
 from auroral.scheduling.flow import FlowModel
 from auroral.shedding.drops import Drop, DropInterval
@@ -25,6 +26,7 @@ from auroral.shedding.load import DEFAULT_PERIOD_S, load_of
 from auroral.shedding.sites import (
     CarryInterval,
     DropSite,
+    MayDrop,
     admission_site,
     random_sites,
     semantic_sites,
@@ -38,7 +40,6 @@ from auroral.shedding.walk import (
     greedy_walk,
 )
 
-Mode = Literal["auto", "off", "random", "semantic", "admission"]
 LEVELS = (
     *(round(1 + tenth / 10, 1) for tenth in range(1, 11)),
     *(2.25, 2.5, 2.75, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0),
@@ -99,7 +100,7 @@ class SheddingPlan:
         }
 
 
-def sheds(mode: Mode, qos: Iterable[QoS | None]) -> bool:
+def sheds(mode: SheddingMode, qos: Iterable[QoS | None]) -> bool:
     """Whether there is anything to shed: a loss or value graph, or a mode that says so."""
     return _has_graph(qos) if mode == "auto" else mode != "off"
 
@@ -144,10 +145,11 @@ def plan_table(
     rates: Mapping[str, float],
     *,
     capacity: float,
-    mode: Mode = "auto",
+    mode: SheddingMode = "auto",
     inactive: Collection[str] = (),
     histograms: Mapping[str, Histogram] | None = None,
     carry: CarryInterval | None = None,
+    may_drop: MayDrop | None = None,
     levels: Sequence[float] = LEVELS,
     period_s: float = DEFAULT_PERIOD_S,
 ) -> PlanTable:
@@ -156,12 +158,13 @@ def plan_table(
     `capacity` is C·H. `inactive` outputs, which the scheduler hardly serves, are left alone. In
     mode auto, outputs without a loss or value graph lose nothing either; in the other modes they
     lose when the others have nothing left to lose. `histograms` and `carry` are needed to choose
-    tuples by their values (modes auto and semantic).
+    tuples by their values (modes auto and semantic). `may_drop` says of a superbox and an arc
+    whether tuples may be dropped there.
 
     Of the walk by values, the walk by chance and equal drops at all inputs, each level takes what
     is allowed in its mode and loses least.
     """
-    planner = _Planner(model, rates, capacity, mode, frozenset(inactive), period_s)
+    planner = _Planner(model, rates, capacity, mode, frozenset(inactive), may_drop, period_s)
     plans = planner.plans(histograms or {}, carry, [1.0, *levels])
     return PlanTable({level: plans[level] for level in levels}, plans[1.0])
 
@@ -172,8 +175,9 @@ class _Planner:
         model: FlowModel,
         rates: Mapping[str, float],
         capacity: float,
-        mode: Mode,
+        mode: SheddingMode,
         inactive: frozenset[str],
+        may_drop: MayDrop | None,
         period_s: float,
     ):
         self._model = model
@@ -181,10 +185,11 @@ class _Planner:
         self._capacity = capacity
         self._mode = mode
         self._inactive = inactive
+        self._may_drop = may_drop
         self._flow = FlowSums(model, rates)
         self._work = self._flow.work({})
         self._calls = max(0.0, load_of(model, rates, period_s=period_s) - self._work)
-        self._utilities = {name: OutputUtility.of(model, name) for name in model.outputs}
+        self._utilities = {name: OutputUtility.of(out.qos) for name, out in model.outputs.items()}
 
     def plans(
         self,
@@ -208,7 +213,7 @@ class _Planner:
         self, histograms: Mapping[str, Histogram], carry: CarryInterval | None
     ) -> list[list[DropSite]]:
         """What can be walked: by values and chance, by chance alone, all inputs alike."""
-        admission = admission_site(self._model)
+        admission = admission_site(self._model, self._may_drop)
         if self._mode == "admission":
             return [[admission]]
         by_chance = random_sites(self._model)
@@ -220,6 +225,8 @@ class _Planner:
 
     def _tier(self, site: DropSite) -> int | None:
         """When a site's turn comes: 0 at once, 1 if nothing else is left, None never."""
+        if self._may_drop is not None and not all(self._may_drop(*one) for one in site.entries):
+            return None
         if self._mode == "admission":
             return 0
         qos = (self._model.outputs[name].qos for name in site.outputs)
@@ -281,7 +288,7 @@ def _rank(plan: SheddingPlan) -> tuple[bool, float]:
 
 
 def _has_graph(qos: Iterable[QoS | None]) -> bool:
-    return any(one is not None and bool(one.loss or one.value) for one in qos)
+    return any(one is not None and one.sheddable for one in qos)
 
 
 def _drops(state: DroppedAmounts) -> Iterable[Drop]:

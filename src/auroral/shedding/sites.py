@@ -46,6 +46,9 @@ CarryInterval = Callable[[str, Collection[str]], Mapping[str, CarriedField] | No
 """Given an output and the arcs on which its tuples may be dropped, the arcs on which an interval
 of its value can be dropped, so that all of its tuples pass one of them; None if there are none."""
 
+MayDrop = Callable[[str, str], bool]
+"""Whether tuples of an arc may be dropped in front of a box."""
+
 
 @dataclass(frozen=True)
 class SiteCell:
@@ -97,13 +100,13 @@ def random_sites(model: FlowModel) -> list[DropSite]:
     return found
 
 
-def admission_site(model: FlowModel) -> DropSite:
-    """All network inputs at once."""
+def admission_site(model: FlowModel, may_drop: MayDrop | None = None) -> DropSite:
+    """All network inputs at once, as far as tuples may be dropped there."""
     entries = tuple(
         (name, arc)
         for name, box in model.boxes.items()
         for arc in dict.fromkeys(box.inputs)
-        if arc in model.streams
+        if arc in model.streams and (may_drop is None or may_drop(name, arc))
     )
     everything = dict.fromkeys(model.outputs, 1.0)
     cell = SiteCell(1.0, everything, everything)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import cached_property
 
+from auroral.qos.curves import Curve
+from auroral.qos.graphs import QoS
 from auroral.scheduling.flow import FlowModel
 from auroral.shedding.load import Kept
 from auroral.shedding.sites import DropSite, Entry
 
-_LINEAR = ((0.0, 0.0), (1.0, 1.0))
+_LINEAR = Curve(((0.0, 0.0), (1.0, 1.0)))
 """The loss graph of outputs that have none, if they must lose something."""
 _LONGEST_MOVE = 1 / 16
 """The share of a site's tuples after which slopes are compared again, if sites depend on each
@@ -126,35 +128,32 @@ class FlowSums:
 class OutputUtility:
     """What an output's tuples are worth: by the share that is delivered, and by their values."""
 
-    loss: tuple[tuple[float, float], ...] | None
-    by_value: bool
+    loss: Curve | None
+    by_loss: float
+    """How much of the utility is by loss …"""
+    by_value: float
+    """… and how much by values."""
 
     @classmethod
-    def of(cls, model: FlowModel, output: str) -> OutputUtility:
+    def of(cls, qos: QoS | None) -> OutputUtility:
         """That of an output; without a graph each tuple is worth the same."""
-        qos = model.outputs[output].qos
-        if qos is None or not (qos.loss or qos.value):
-            return cls(_LINEAR, by_value=False)
-        loss = None if qos.loss is None else tuple((float(x), float(y)) for x, y in qos.loss)
-        return cls(loss, by_value=qos.value is not None)
-
-    @property
-    def weights(self) -> tuple[float, float]:
-        """How much of the utility is by loss, and how much by values."""
-        if self.loss is None:
-            return 0.0, 1.0
-        return (0.5, 0.5) if self.by_value else (1.0, 0.0)
+        if qos is None or not qos.sheddable:
+            return cls(_LINEAR, 1.0, 0.0)
+        loss = qos.curves.get("loss")
+        weights = [qos.share("loss"), qos.share("value")]
+        total = sum(weights) or 1.0
+        return cls(loss, weights[0] / total, weights[1] / total)
 
     def at(self, delivered: float, value: float) -> float:
         """The utility that is left if a share of tuples and a share of their value is delivered."""
-        by_loss, by_value = self.weights
-        loss = 0.0 if self.loss is None else _interpolate(sorted(self.loss), delivered)
-        return by_loss * loss + by_value * value
+        loss = 1.0 if self.loss is None else self.loss.value(delivered)
+        rest = 1 - self.by_loss - self.by_value
+        return self.by_loss * loss + self.by_value * value + max(rest, 0.0)
 
-    @property
-    def walked(self) -> tuple[tuple[float, float], ...]:
+    @cached_property
+    def walked(self) -> Curve:
         """The loss graph without dents, so that slopes never fall on the way down."""
-        return _hull(self.loss or _LINEAR)
+        return Curve(_hull((self.loss or _LINEAR).points))
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ def greedy_walk(
     moves: list[WalkMove] = []
     state = DroppedAmounts(sites)
     work = flow.work({})
-    utilities = {name: OutputUtility.of(flow.model, name) for name in flow.model.outputs}
+    utilities = {name: OutputUtility.of(out.qos) for name, out in flow.model.outputs.items()}
     for tier in sorted({own for own in tiers if own is not None}):
         places = [at for at, own in enumerate(tiers) if own is not None and own <= tier]
         while (found := _steepest(flow, utilities, state, places)) is not None:
@@ -272,12 +271,12 @@ class _Losses:
         """Utility that is lost by dropping a whole cell, at the present slopes of loss graphs."""
         lost = 0.0
         for output in self._state.sites[at].outputs:
-            by_loss, by_value = self._utilities[output].weights
-            if by_loss:
-                steep = _slope(self._utilities[output].walked, self._shares[output])
-                lost += by_loss * steep * self._share_lost(output, at, cell, value=False)
-            if by_value:
-                lost += by_value * self._share_lost(output, at, cell, value=True)
+            utility = self._utilities[output]
+            if utility.by_loss:
+                steep = _slope_below(utility.walked, self._shares[output])
+                lost += utility.by_loss * steep * self._share_lost(output, at, cell, value=False)
+            if utility.by_value:
+                lost += utility.by_value * self._share_lost(output, at, cell, value=True)
         return lost
 
     def until_bend(self, at: int, cell: int) -> float:
@@ -285,9 +284,9 @@ class _Losses:
         found = 1.0
         for output in self._state.sites[at].outputs:
             fall = self._share_lost(output, at, cell, value=False)
-            if self._utilities[output].weights[0] and fall > _TINY:
+            if self._utilities[output].by_loss and fall > _TINY:
                 here = self._shares[output]
-                bends = [x for x, _ in self._utilities[output].walked if x < here - 1e-9]
+                bends = [x for x, _ in self._utilities[output].walked.points if x < here - 1e-9]
                 found = min(found, (here - max(bends)) / fall) if bends else found
         return found
 
@@ -317,12 +316,9 @@ def _passing_others(
     return alone.kept() if output is None else alone.kept_of(output, value=value)
 
 
-def _slope(graph: Collection[tuple[float, float]], x: float) -> float:
-    """How steep a graph is just below x; it is flat before its first point and after its last."""
-    for (x0, y0), (x1, y1) in pairwise(sorted(graph)):
-        if x0 < x - 1e-9 <= x1:
-            return (y1 - y0) / (x1 - x0)
-    return 0.0
+def _slope_below(curve: Curve, x: float) -> float:
+    """How steep a curve is just below x."""
+    return curve.gradient(x - 2e-9)
 
 
 def _hull(graph: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
@@ -344,12 +340,3 @@ def _below(
     """Whether the middle of three points is not above the line between the others."""
     (x0, y0), (x1, y1), (x2, y2) = first, middle, last
     return (y1 - y0) * (x2 - x0) <= (y2 - y0) * (x1 - x0)
-
-
-def _interpolate(points: Sequence[tuple[float, float]], x: float) -> float:
-    if x <= points[0][0]:
-        return points[0][1]
-    for (x0, y0), (x1, y1) in pairwise(points):
-        if x <= x1:
-            return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
-    return points[-1][1]
