@@ -8,9 +8,11 @@ inner ones do not save enough.
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from auroral.scheduling.flow import FlowModel
 from auroral.shedding.drops import DropInterval
@@ -38,11 +40,30 @@ class CarriedField:
 
     def interval(self, low: float | None, high: float | None) -> DropInterval:
         """The values of the field for which the output's value is within `low <= value < high`."""
-        bounds = [None if one is None else (one - self.offset) / self.scale for one in (low, high)]
-        return DropInterval(self.field, *(bounds if self.scale > 0 else reversed(bounds)))
+        begin, end = (
+            None if one is None else (one - self.offset) / self.scale for one in (low, high)
+        )
+        if self.scale > 0:
+            return DropInterval(self.field, begin, end)
+        # The interval is open below and closed above then.
+        return DropInterval(self.field, _next(end), _next(begin))
 
 
-CarryInterval = Callable[[str, Collection[str]], Mapping[str, CarriedField] | None]
+def _next(bound: float | None) -> float | None:
+    return None if bound is None else math.nextafter(bound, math.inf)
+
+
+class ValueOnArc(Protocol):
+    """How the value of an output is told from a field of an arc."""
+
+    @property
+    def field(self) -> str: ...
+    @property
+    def selective(self) -> bool: ...
+    def interval(self, low: float | None, high: float | None) -> DropInterval: ...
+
+
+CarryInterval = Callable[[str, Collection[str]], Mapping[str, ValueOnArc] | None]
 """Given an output and the arcs on which its tuples may be dropped, the arcs on which an interval
 of its value can be dropped, so that all of its tuples pass one of them; None if there are none."""
 
@@ -157,7 +178,7 @@ def _site(
     output: str,
     outputs: tuple[str, ...],
     entries: tuple[Entry, ...],
-    carried: Mapping[str, CarriedField],
+    carried: Mapping[str, ValueOnArc],
     cells: Mapping[str, tuple[ValueCell, ...]],
     carry: CarryInterval,
 ) -> DropSite | None:
@@ -185,16 +206,16 @@ def _site(
     for low, high in ranges:
         own = {name: _part(known[name], low, high) for name in known}
         share = min(1.0, max(reach[name] * own[name].tuples for name in known))
-        if share <= 0:
-            continue
-        parts.append(
-            SiteCell(
-                share,
-                {name: own[name].tuples if name in known else share for name in affected},
-                {name: own[name].utility if name in known else share for name in affected},
-                {arc: one.interval(low, high) for arc, one in carried.items()},
+        intervals = {arc: one.interval(low, high) for arc, one in carried.items()}
+        if share > 0 and not any(_is_empty(one) for one in intervals.values()):
+            parts.append(
+                SiteCell(
+                    share,
+                    {name: own[name].tuples if name in known else share for name in affected},
+                    {name: own[name].utility if name in known else share for name in affected},
+                    intervals,
+                )
             )
-        )
     total = sum(part.share for part in parts)
     if not parts:
         return None
@@ -206,6 +227,10 @@ def _site(
     parts.sort(key=lambda part: sum(part.value.values()) / part.share)
     names = {name for name, _ in entries}
     return DropSite(affected, entries, tuple(parts), _has_side_effects(model, names), output)
+
+
+def _is_empty(interval: DropInterval) -> bool:
+    return interval.low is not None and interval.low == interval.high
 
 
 def _edges(cell: ValueCell) -> list[float]:
