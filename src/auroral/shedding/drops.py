@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+DropReason = Literal["random", "semantic", "admission"]
+"""By which kind of shedding a tuple was dropped."""
 
 
 @dataclass(frozen=True)
 class DropInterval:
     """Values of a field that are dropped: `low <= value < high`; None is no bound.
 
-    NULL and NaN are kept.
+    NULL and NaN are kept. Timestamps are given in µs since 1970, dates in days.
     """
 
     field: str
@@ -40,6 +43,8 @@ class Drop:
     outputs: tuple[str, ...]
     """That lose something by it."""
     interval: DropInterval | None = None
+    reason: DropReason = "random"
+    """Under which its tuples are counted."""
 
     def document(self) -> dict[str, Any]:
         """The drop as plain data."""
