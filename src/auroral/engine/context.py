@@ -15,6 +15,7 @@ from auroral.engine.results.outputs import AttachedResults
 from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
+from auroral.engine.shedding.control import SheddingControl
 from auroral.engine.tables.live import LiveTables
 from auroral.spark.running.executor import StepExecutor
 from auroral.storage import Store
@@ -74,4 +75,5 @@ class EngineContext:
     attachments: AttachedQueries
     times: ArrivalTimes
     decisions: DecisionLog
+    shedding: SheddingControl
     locks: EngineLocks = field(default_factory=EngineLocks)

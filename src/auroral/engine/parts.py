@@ -28,6 +28,7 @@ from auroral.engine.runtime.loop import ALL_SOURCES, Loop
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.engine.shedding.control import SheddingControl
 from auroral.engine.tables.live import LiveTables
 from auroral.engine.topology.execution import build_execution, initial_plan
 from auroral.engine.topology.plan import check_expanded
@@ -115,6 +116,7 @@ def put_together(
         attachments,
         times,
         decisions,
+        SheddingControl(store, decisions, clock),
         locks,
     )
     plan = initial_plan(context)

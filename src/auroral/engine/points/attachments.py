@@ -325,9 +325,9 @@ class Attachments:
             id = AttachmentId.of(text)
             return id is not None and id.name not in there
 
-        for step, box, _, _ in self._store.manifest.open_steps():
-            if is_gone(box):
-                self._store.commit(Change(finished_step=step))
+        for step in self._store.manifest.open_steps():
+            if is_gone(step.superbox):
+                self._store.commit(Change(finished_step=step.id))
         logs, cursors = self._store.names()
         progress = [
             key

@@ -29,6 +29,7 @@ from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.stateful_step import PENDING
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.engine.shedding.control import SheddingControl
 from auroral.engine.tables.live import LiveTables
 from auroral.engine.topology.assembly import expanded_network
 from auroral.engine.topology.identity import restored
@@ -77,6 +78,7 @@ class StoredHistory:
         self._attachments = Attachments(store, self._history, background=False)
         self._attachments.leave_asleep()
         settings = Settings(executor, {}, DEFAULT_TRAIN, _DRIVER_BYTES, lambda: 0, None)
+        decisions = DecisionLog(lambda: 0)
         context = EngineContext(
             settings,
             store,
@@ -87,7 +89,8 @@ class StoredHistory:
             self._history,
             self._attachments,
             ArrivalTimes(),
-            DecisionLog(lambda: 0),
+            decisions,
+            SheddingControl(store, decisions, lambda: 0),
         )
         checked = expanded_network(network, executor.resolver, {}).check(executor.resolver)
         saved = store.manifest.progress()

@@ -6,6 +6,7 @@ for each other's results are under way at the same time.
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections import deque
@@ -26,12 +27,16 @@ from auroral.engine.runtime.pool import Finished, StepPool
 from auroral.engine.runtime.step import StepOutcome, SuperboxStep
 from auroral.engine.runtime.train import Train, next_train, train_files
 from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.engine.shedding.control import SheddingControl, ShedStep
+from auroral.engine.shedding.dropping import drop_tuples
 from auroral.errors import RunError
 from auroral.ids import WATERMARKS, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
+from auroral.shedding.drops import Drop
 from auroral.spark.running.executor import Files, StepExecutor
 from auroral.storage import Change, Segment, Store
+from auroral.storage.manifest import OpenStep
 from auroral.storage.segment import verify
 from auroral.tables.store import StoreUnavailableError
 
@@ -64,6 +69,21 @@ class _Running:
     train: Train
     number: int
     """Under which the manifest has recorded it."""
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """A step that the manifest knows and that is not committed."""
+
+    number: int
+    last: int
+    drops: Mapping[str, Drop]
+    """It drops what it was to drop when it was recorded."""
+
+    @classmethod
+    def of(cls, step: OpenStep) -> _Recorded:
+        documents = json.loads(step.drops) if step.drops else []
+        return cls(step.id, step.last, {one["arc"]: Drop.parse(one) for one in documents})
 
 
 @dataclass(frozen=True)
@@ -146,12 +166,14 @@ class Stepper:
         recorder: MarksRecorder | None = None,
         files: TrainFiles = train_files,
         observers: Sequence[StepObserver] = (),
+        shedding: SheddingControl | None = None,
     ):
         """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended.
 
         `arrivals` moves the marks on, by default from the logs of streams. The manifest keeps the
         moment that marks are taken up again at under `progress_key`. `recorder` keeps their moves.
         `files` makes the files of a train. `observers` are told of committed steps.
+        `shedding` has the drop boxes in front of superboxes.
         """
         self._store = store
         self._executor = executor
@@ -164,6 +186,7 @@ class Stepper:
         self._recorder = recorder
         self._files = files
         self._observers = observers
+        self._shedding = shedding
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self.train = train
@@ -184,9 +207,9 @@ class Stepper:
         """The step that failed; what others do meanwhile is committed before that is told."""
         # Recorded and not committed: run again on the same moments, after a crash or a failure.
         self._unfinished = {
-            box: (number, last)
-            for number, box, _, last in store.manifest.open_steps()
-            if box in self._steps
+            step.superbox: _Recorded.of(step)
+            for step in store.manifest.open_steps()
+            if step.superbox in self._steps
         }
 
     def take_over(self, before: Stepper) -> None:
@@ -267,14 +290,15 @@ class Stepper:
             return False
         if superbox.name in self.waiting and time.monotonic() < self.waiting[superbox.name].until:
             return False
-        number, upto = self._unfinished.get(superbox.name, (None, None))
+        recorded = self._unfinished.get(superbox.name)
+        upto = None if recorded is None else recorded.last
         train = self._next(step, self._limits.of(superbox, complete), upto)
         if train is None:
             return False
-        if number is None:
-            number = self._store.record_step(superbox.name, train.first, train.last)
-            self._unfinished[superbox.name] = (number, train.last)
-        self._running[superbox.name] = _Running(step, train, number)
+        if recorded is None:
+            recorded = self._unfinished[superbox.name] = self._record(train)
+        train = replace(train, drops=recorded.drops)
+        self._running[superbox.name] = _Running(step, train, recorded.number)
         try:
             work = step.begin(train)
         except Exception as error:
@@ -282,6 +306,15 @@ class Stepper:
             return True
         self._pool.submit(superbox.name, partial(self._work, step, train, work))
         return True
+
+    def _record(self, train: Train) -> _Recorded:
+        """Let the manifest know of a step before it runs, and of what it drops."""
+        name, drops = train.superbox.name, dict[str, Drop]()
+        if self._shedding is not None and train.first < train.last:
+            drops = self._shedding.drops_for(train.superbox)
+        text = json.dumps([drop.document() for drop in drops.values()]) if drops else None
+        number = self._store.record_step(name, train.first, train.last, text)
+        return _Recorded(number, train.last, drops)
 
     def _work(
         self, step: SuperboxStep, train: Train, work: Callable[[Any], StepOutcome]
@@ -291,6 +324,7 @@ class Stepper:
         directory = self._place(train.superbox.name)
         try:
             files = self._files(self._store, train, directory, has_room=step.has_room)
+            files, shed = drop_tuples(files, train.drops, directory)
             try:
                 outcome = work(files)
             except RunError:
@@ -300,6 +334,7 @@ class Stepper:
         finally:
             shutil.rmtree(directory, ignore_errors=True)
         self._store.fault("computed")
+        outcome.shed = {**shed, **outcome.shed}
         change = outcome.change
         change.written = [*change.written, *self._store.write(change.fresh)]
         change.fresh = []
@@ -380,8 +415,12 @@ class Stepper:
         if outcome.flow is not None:
             known = self._store.costs
             change.costs = self._meter.costs(superbox, outcome.flow, change.counts, seconds, known)
+        shed = self._shedding.shed(train, outcome.shed) if self._shedding else ShedStep()
+        change.shed, change.counts = shed.rows, {**change.counts, **shed.counts}
         self._dead.commit(self._store, change, outcome.letters)
         outcome.after_commit()
+        if self._shedding is not None:
+            self._shedding.committed(shed)
         for observer in self._observers:
             observer.committed(CommittedStep(train, outcome, seconds))
         self._watermarks.forget_before(done)
@@ -476,7 +515,9 @@ class Stepper:
         assert self._failed is not None
         self._executor.enter(train.superbox.name)
         step = self._steps[self._failed[0].superbox.name]
-        files = self._files(self._store, train, self._place(train.superbox.name), has_room=None)
+        place = self._place(train.superbox.name)
+        files = self._files(self._store, train, place, has_room=None)
+        files, _ = drop_tuples(files, train.drops, place)
         if train.superbox.stateful:
             step.begin(replace(train, superbox=step.superbox))(files)
         elif train.superbox.boxes and isinstance(step, PlainStep):
@@ -568,7 +609,7 @@ class Stepper:
     @property
     def recorded_until(self) -> int:
         """Steps that were recorded and not committed end at this moment at the latest."""
-        return max((last for _, last in self._unfinished.values()), default=0)
+        return max((step.last for step in self._unfinished.values()), default=0)
 
     def reading(self) -> set[int]:
         """The segments, by id, that steps under way read."""

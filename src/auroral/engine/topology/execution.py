@@ -110,6 +110,7 @@ def build_execution(
     if before is not None:
         plan.runner.take_over(before.plan.runner, plan.same)
     steps = superbox_steps(context, plan, watermarks, kept)
+    context.shedding.serve(checked, superboxes, arcs)
     stepper = Stepper(
         checked,
         store,
@@ -121,6 +122,7 @@ def build_execution(
         train=settings.train,
         timeout_s=settings.step_timeout_s,
         recorder=context.history,
+        shedding=context.shedding,
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in plan.epoch.declared.network.outputs.items() if n not in arcs}
@@ -241,6 +243,6 @@ def without_failed_queries(before: Execution, error: RunError) -> Execution:
 def _forget_steps(store: Store, superboxes: Sequence[Superbox]) -> None:
     """Steps that a crash left behind of boxes that are no more are nobody's to run again."""
     names = {superbox.name for superbox in superboxes}
-    for step, box, _, _ in store.manifest.open_steps():
-        if box not in names and AttachmentId.of(box) is None:
-            store.commit(Change(finished_step=step))
+    for step in store.manifest.open_steps():
+        if step.superbox not in names and AttachmentId.of(step.superbox) is None:
+            store.commit(Change(finished_step=step.id))
