@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 from collections.abc import Sequence
 from datetime import date
@@ -16,12 +15,13 @@ import numpy as np
 from auroral import Network
 from auroral.continuous.boxing.expansion import expanded
 from auroral.engine import Engine
+from auroral.engine.shedding.control import with_reason
 from auroral.progress.values import to_mark
 from auroral.reference import Reference
 from auroral.reference.operator import Emission, Failed, Now, Tuple
 from auroral.scheduling.superboxes import Superbox
 from auroral.shedding.choosing import chosen_moments
-from auroral.shedding.drops import Drop, DropInterval
+from auroral.shedding.drops import Drop, DropInterval, parse_drops
 from auroral.storage import ShedRow
 from auroral.testing import Collector
 
@@ -46,7 +46,7 @@ class Kept:
 
     def __init__(self, superboxes: Sequence[Superbox], rows: Sequence[ShedRow]):
         self._home = {box: one for one in superboxes for box in one.boxes}
-        self._rows = [(row, Drop.parse(json.loads(row.drop_box))) for row in rows]
+        self._rows = [(row, parse_drops(row.drops)) for row in rows]
         self.dropped: dict[ShedRow, int] = dict.fromkeys(rows, 0)
         self.taken: dict[ShedRow, int] = dict.fromkeys(rows, 0)
         self._counted: set[tuple[str, str, int, int]] = set()
@@ -56,10 +56,10 @@ class Kept:
         superbox = self._home.get(box)
         if superbox is None or arc not in superbox.sources:
             return True
-        for found, drop in self._rows:
+        for found, drops in self._rows:
             here = (found.superbox, found.arc) == (superbox.name, arc)
             if here and found.first <= moment < found.last:
-                dropped = is_dropped(drop, moment, row)
+                dropped = any(is_dropped(drop, moment, row) for drop in drops)
                 seen = (superbox.name, arc, moment, number)
                 if seen not in self._counted:  # several boxes of a superbox may read an arc
                     self._counted.add(seen)
@@ -129,21 +129,21 @@ class KeptReference(Reference):
         self._moment += 1
 
 
-def random_drops(rng: Random, engine: Engine, *, inner: bool = True) -> list[Drop]:
+def random_drops(rng: Random, engine: Engine) -> list[Drop]:
     """Drop boxes in front of some superboxes."""
     execution = engine._loop.execution
     found = []
     for superbox in execution.superboxes:
         for arc in superbox.sources:
-            if rng.random() < 0.4 or not (inner or arc in execution.checked.network.streams):
-                continue
             fields = [f.name for f in execution.checked.arcs[arc].schema if f.type.name in ON]
-            interval = None
-            if fields and rng.random() < 0.4:
-                low, high = rng.choice([None, -1.0, 1.0]), rng.choice([None, 2.0, 4.0])
-                interval = DropInterval(rng.choice(fields), low, high)
-            rate = rng.choice([0.0, 0.2, 0.5, 0.8, 1.0])
-            found.append(Drop(superbox.name, arc, rate, rng.randrange(2**63), (), interval))
+            for _ in range(rng.choice([0, 0, 1, 1, 2])):
+                interval = None
+                if fields and rng.random() < 0.4:
+                    low, high = rng.choice([None, -1.0, 1.0]), rng.choice([None, 2.0, 4.0])
+                    interval = DropInterval(rng.choice(fields), low, high)
+                rate = rng.choice([0.0, 0.2, 0.5, 0.8, 1.0])
+                drop = Drop(superbox.name, arc, rate, rng.randrange(2**63), (), interval)
+                found.append(with_reason(drop, "auto"))
     return found
 
 

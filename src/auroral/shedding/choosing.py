@@ -5,13 +5,14 @@ A restart must drop what was dropped before it, so the hash of this module never
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from auroral.shedding.drops import Drop, DropInterval
+from auroral.shedding.drops import Drop, DropInterval, DropReason
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -19,29 +20,50 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _TWO_TO_64 = 2.0**64
 
 
-def dropped_rows(tuples: pa.Table, drop: Drop) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """For each tuple whether a drop box drops it; `tuples` have the column `_seq`, their moment.
+def droppers(tuples: pa.Table, drops: Sequence[Drop]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """For each tuple the first of some drop boxes that drops it, by number; -1 if none does.
+
+    `tuples` have the column `_seq`, their moment.
 
     >>> tuples = pa.table({"_seq": [1, 2, 3, 4], "pos": [10.0, None, 30.0, 40.0]})
-    >>> far = DropInterval("pos", 20.0, 40.0)
-    >>> dropped_rows(tuples, Drop("far", "reports", 1.0, 7, (), far)).tolist()
-    [False, False, True, False]
+    >>> far = Drop("far", "reports", 1.0, 7, (), DropInterval("pos", 20.0, 40.0))
+    >>> droppers(tuples, [far]).tolist()
+    [-1, -1, 0, -1]
     """
+    found = np.full(tuples.num_rows, -1)
+    for number, drop in enumerate(drops):
+        found[dropped_rows(tuples, drop) & (found < 0)] = number
+    return found
+
+
+def dropped_rows(tuples: pa.Table, drop: Drop) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """For each tuple whether a drop box drops it."""
     chosen = chosen_moments(tuples["_seq"].to_numpy(), drop.rate, drop.seed)
     if drop.interval is not None and chosen.any():
         chosen &= within(tuples[drop.interval.field], drop.interval)
     return chosen
 
 
-def without_dropped(tuples: pa.Table, drop: Drop) -> pa.Table:
-    """The tuples that a drop box lets through."""
-    dropped = dropped_rows(tuples, drop)
-    return tuples.filter(pa.array(~dropped)) if dropped.any() else tuples
+def without_dropped(
+    tuples: pa.Table, drops: Sequence[Drop]
+) -> tuple[pa.Table, dict[DropReason, int]]:
+    """The tuples that drop boxes let through, and how many they dropped for which reason."""
+    found = droppers(tuples, drops)
+    gone = found >= 0
+    if not gone.any():
+        return tuples, {}
+    numbers = np.bincount(found[gone], minlength=len(drops)).tolist()
+    counts: dict[DropReason, int] = {}
+    for drop, count in zip(drops, numbers, strict=True):
+        if count:
+            counts[drop.reason] = counts.get(drop.reason, 0) + count
+    return tuples.filter(pa.array(~gone)), counts
 
 
-def columns_of(drop: Drop) -> list[str]:
-    """The columns by which a drop box decides."""
-    return ["_seq"] if drop.interval is None else ["_seq", drop.interval.field]
+def columns_of(drops: Sequence[Drop]) -> list[str]:
+    """The columns by which drop boxes decide."""
+    fields = [drop.interval.field for drop in drops if drop.interval is not None]
+    return list(dict.fromkeys(["_seq", *fields]))
 
 
 def chosen_moments(

@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS step (
     drops TEXT);
 CREATE TABLE IF NOT EXISTS shed (
     id INTEGER PRIMARY KEY, superbox TEXT NOT NULL, arc TEXT NOT NULL, first INTEGER NOT NULL,
-    last INTEGER NOT NULL, drop_box TEXT NOT NULL, dropped INTEGER NOT NULL,
+    last INTEGER NOT NULL, drops TEXT NOT NULL, dropped INTEGER NOT NULL,
     taken INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS shed_of_arc ON shed (superbox, arc, id);
 CREATE TABLE IF NOT EXISTS progress (name TEXT PRIMARY KEY, state TEXT NOT NULL);
@@ -113,24 +113,24 @@ class OpenStep:
 
 @dataclass(frozen=True)
 class ShedRow:
-    """What a drop box did in moments from `first` to before `last`.
+    """What the drop boxes of an arc did in moments from `first` to before `last`.
 
-    Of `taken` tuples of an arc it has `dropped` some, and a superbox got the rest.
+    Of `taken` tuples they have `dropped` some, and a superbox got the rest.
     """
 
     superbox: str
     arc: str
     first: int
     last: int
-    drop_box: str
+    drops: str
     """In JSON."""
     dropped: int
     taken: int
 
     def then(self, later: ShedRow) -> ShedRow | None:
-        """Both as one row; None if they do not follow each other, or the drop box is another."""
-        own = self.superbox, self.arc, self.drop_box, self.last
-        if own != (later.superbox, later.arc, later.drop_box, later.first):
+        """Both as one row; None if they do not follow each other, or drop boxes are others."""
+        own = self.superbox, self.arc, self.drops, self.last
+        if own != (later.superbox, later.arc, later.drops, later.first):
             return None
         return replace(
             self,
@@ -280,7 +280,7 @@ class Manifest:
     def shed(self) -> list[ShedRow]:
         """What drop boxes did, oldest first."""
         rows = self._all(
-            "SELECT superbox, arc, first, last, drop_box, dropped, taken FROM shed ORDER BY id"
+            "SELECT superbox, arc, first, last, drops, dropped, taken FROM shed ORDER BY id"
         )
         return [ShedRow(*row) for row in rows]
 
@@ -428,13 +428,13 @@ class Manifest:
         found = self._db.execute(
             "UPDATE shed SET last = ?, dropped = dropped + ?, taken = taken + ?"
             " WHERE id = (SELECT max(id) FROM shed WHERE superbox = ? AND arc = ?)"
-            " AND last = ? AND drop_box = ?",
-            (row.last, row.dropped, row.taken, row.superbox, row.arc, row.first, row.drop_box),
+            " AND last = ? AND drops = ?",
+            (row.last, row.dropped, row.taken, row.superbox, row.arc, row.first, row.drops),
         )
         if found.rowcount:
             return
         self._db.execute(
-            "INSERT INTO shed (superbox, arc, first, last, drop_box, dropped, taken)"
+            "INSERT INTO shed (superbox, arc, first, last, drops, dropped, taken)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             tuple(vars(row).values()),
         )

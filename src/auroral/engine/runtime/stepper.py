@@ -6,7 +6,6 @@ for each other's results are under way at the same time.
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections import deque
@@ -33,7 +32,7 @@ from auroral.errors import RunError
 from auroral.ids import WATERMARKS, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
-from auroral.shedding.drops import Drop
+from auroral.shedding.drops import Drop, Drops, by_arc, drops_text, parse_drops
 from auroral.spark.running.executor import Files, StepExecutor
 from auroral.storage import Change, Segment, Store
 from auroral.storage.manifest import OpenStep
@@ -77,13 +76,12 @@ class _Recorded:
 
     number: int
     last: int
-    drops: Mapping[str, Drop]
+    drops: Drops
     """It drops what it was to drop when it was recorded."""
 
     @classmethod
     def of(cls, step: OpenStep) -> _Recorded:
-        documents = json.loads(step.drops) if step.drops else []
-        return cls(step.id, step.last, {one["arc"]: Drop.parse(one) for one in documents})
+        return cls(step.id, step.last, by_arc(parse_drops(step.drops)))
 
 
 @dataclass(frozen=True)
@@ -309,12 +307,12 @@ class Stepper:
 
     def _record(self, train: Train) -> _Recorded:
         """Let the manifest know of a step before it runs, and of what it drops."""
-        name, drops = train.superbox.name, dict[str, Drop]()
+        name, drops = train.superbox.name, list[Drop]()
         if self._shedding is not None and train.first < train.last:
             drops = self._shedding.drops_for(train.superbox)
-        text = json.dumps([drop.document() for drop in drops.values()]) if drops else None
+        text = drops_text(drops) if drops else None
         number = self._store.record_step(name, train.first, train.last, text)
-        return _Recorded(number, train.last, drops)
+        return _Recorded(number, train.last, by_arc(drops))
 
     def _work(
         self, step: SuperboxStep, train: Train, work: Callable[[Any], StepOutcome]

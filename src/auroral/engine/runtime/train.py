@@ -12,7 +12,7 @@ import pyarrow as pa
 from auroral.ids import file_name
 from auroral.scheduling.superboxes import Superbox
 from auroral.scheduling.trains import train_end
-from auroral.shedding.drops import Drop
+from auroral.shedding.drops import Drops
 from auroral.spark.running.executor import Files
 from auroral.spark.running.train_file import TrainFile
 from auroral.storage import Segment, Store
@@ -31,7 +31,7 @@ class Train:
     first: int
     last: int
     segments: Mapping[str, tuple[Segment, ...]]
-    drops: Mapping[str, Drop] = field(default_factory=dict)
+    drops: Drops = field(default_factory=dict)
     """The drop boxes in front of the superbox, by source."""
 
     @property

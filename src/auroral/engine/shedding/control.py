@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.runtime.train import Train
 from auroral.engine.shedding.dropping import DropCount
 from auroral.engine.shedding.places import losses, names_of, objection, remembers, shed_shares
-from auroral.engine.shedding.shed_log import Moments, ShedLog
+from auroral.engine.shedding.shed_log import Moments, Place, ShedLog
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.flow import FlowOutput
 from auroral.scheduling.flow_models import flow_model
 from auroral.scheduling.superboxes import Superbox
-from auroral.shedding.drops import Drop
+from auroral.shedding.drops import Drop, drops_text
 from auroral.storage import ShedRow, Store
 from auroral.storage.manifest import MOST_SHED
 
@@ -27,14 +27,6 @@ _LOST = "shed"
 """The name of the counter of tuples that an output has lost."""
 _ESTIMATES = 50
 """For so many steps an estimate of what outputs lose is used."""
-
-
-class LossMonitor(Protocol):
-    """Is told what outputs lose."""
-
-    def shed(self, output: str, count: float) -> None:
-        """An output has lost so many tuples, as far as that can be estimated."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -49,10 +41,8 @@ class ShedStep:
     """By output, what `counts` leave out, since they are whole numbers."""
 
 
-@dataclass
-class _DropBox:
-    drop: Drop
-    since_us: int
+def _nobody(_output: str, _count: float) -> None:
+    return None
 
 
 class SheddingControl:
@@ -66,15 +56,16 @@ class SheddingControl:
         store: Store,
         decisions: DecisionLog,
         now_us: Callable[[], int],
-        monitor: LossMonitor | None = None,
     ):
         self._store = store
         self._decisions = decisions
         self._now_us = now_us
-        self.monitor = monitor
+        self.tell_loss: Callable[[str, float], None] = _nobody
+        """Called when an output has lost so many tuples, as far as that can be estimated."""
         self.log = ShedLog(store.manifest.shed(), MOST_SHED)
         self._lock = threading.Lock()
-        self._boxes: dict[tuple[str, str], _DropBox] = {}
+        self._boxes: dict[Place, tuple[Drop, ...]] = {}
+        self._since_us: dict[Place, int] = {}
         self._owed: dict[str, float] = {}
         self._checked: CheckedNetwork | None = None
         self._superboxes: dict[str, Superbox] = {}
@@ -101,43 +92,40 @@ class SheddingControl:
     def drops(self) -> list[Drop]:
         """The drop boxes that there are."""
         with self._lock:
-            return [box.drop for box in self._boxes.values()]
+            return [drop for boxes in self._boxes.values() for drop in boxes]
 
     def set(self, drops: Iterable[Drop], why: str) -> None:
         """Have these drop boxes from the next train on, and no others; `why` in words.
 
         Those that drop nothing, and those that must not be, are left out.
         """
-        wanted: dict[tuple[str, str], Drop] = {}
+        wanted: dict[Place, tuple[Drop, ...]] = {}
         for drop in drops:
             refused = self._objection(drop)
             if refused is not None:
                 self._decisions.note([drop.superbox], "waited", f"nothing is shed here: {refused}")
             elif drop.rate > 0:
-                wanted[drop.superbox, drop.arc] = drop
-        now_us = self._now_us()
-        before = {place: box.drop for place, box in self._boxes.items()}
+                place = drop.superbox, drop.arc
+                wanted[place] = (*wanted.get(place, ()), drop)
+        now_us, before = self._now_us(), self._boxes
         with self._lock:
-            self._boxes = {
-                place: _DropBox(
-                    drop, self._boxes[place].since_us if place in self._boxes else now_us
-                )
-                for place, drop in wanted.items()
-            }
+            self._boxes = wanted
+            self._since_us = {place: self._since_us.get(place, now_us) for place in wanted}
         for place in dict.fromkeys([*before, *wanted]):
-            was, now = before.get(place), wanted.get(place)
+            was, now = before.get(place, ()), wanted.get(place, ())
             if was != now:
-                told = "no more tuples are dropped" if now is None else _told(now)
-                self._decisions.note(self._about(now or was, place), "shed", f"{told}: {why}")
+                told = " and ".join(map(_told, now)) or f"all tuples of {place[1]} are taken again"
+                self._decisions.note(self._about(place, [*was, *now]), "shed", f"{told}: {why}")
 
-    def drops_for(self, superbox: Superbox) -> dict[str, Drop]:
-        """The drop boxes in front of a superbox, by arc, for its next train."""
+    def drops_for(self, superbox: Superbox) -> list[Drop]:
+        """The drop boxes in front of a superbox for its next train."""
         with self._lock:
-            return {
-                arc: box.drop
-                for (name, arc), box in self._boxes.items()
+            return [
+                drop
+                for (name, arc), boxes in self._boxes.items()
                 if name == superbox.name and arc in superbox.sources
-            }
+                for drop in boxes
+            ]
 
     def _objection(self, drop: Drop) -> str | None:
         superbox = self._superboxes.get(drop.superbox)
@@ -145,9 +133,9 @@ class SheddingControl:
             return f"there is no superbox {drop.superbox}"
         return objection(self._checked, superbox, drop.arc)
 
-    def _about(self, drop: Drop | None, place: tuple[str, str]) -> list[str]:
+    def _about(self, place: Place, drops: Iterable[Drop]) -> list[str]:
         superbox, arc = self._superboxes.get(place[0]), place[1]
-        found = list(drop.outputs) if drop is not None else []
+        found = [output for drop in drops for output in drop.outputs]
         if superbox is not None and self._checked is not None and arc in self._checked.arcs:
             found = [*names_of(self._checked, superbox, arc), *found]
         return found or [place[0]]
@@ -161,14 +149,13 @@ class SheddingControl:
         rows: list[ShedRow] = []
         counted: dict[tuple[str, str], int] = {}
         lost: dict[str, float] = {}
-        for arc, drop in train.drops.items():
-            count = counts.get(arc, DropCount(0, 0))
-            document = json.dumps(drop.document(), sort_keys=True)
+        for arc, drops in train.drops.items():
+            count = counts.get(arc, DropCount(0))
             where = train.superbox.name, arc, train.first, train.last
-            rows.append(ShedRow(*where, document, count.dropped, count.taken))
+            rows.append(ShedRow(*where, drops_text(drops), count.dropped, count.taken))
+            for reason, dropped in count.by_reason.items():
+                counted[arc, _SHED + reason] = dropped
             if count.dropped:
-                key = arc, _SHED + drop.reason
-                counted[key] = counted.get(key, 0) + count.dropped
                 for output, each in self._losses_of(train.superbox, arc).items():
                     lost[output] = lost.get(output, 0.0) + each * count.dropped
         owed: dict[str, float] = {}
@@ -183,9 +170,8 @@ class SheddingControl:
         """What was shed with a step has become true."""
         self.log.add(shed.rows)
         self._owed |= shed.owed
-        if self.monitor is not None:
-            for output, count in shed.lost.items():
-                self.monitor.shed(output, count)
+        for output, count in shed.lost.items():
+            self.tell_loss(output, count)
 
     def _losses_of(self, superbox: Superbox, arc: str) -> dict[str, float]:
         """How many tuples each output loses for one that is dropped, by what was measured."""
@@ -211,13 +197,12 @@ class SheddingControl:
         """The drop boxes that there are, and what was dropped so far."""
         with self._store.lock:
             counters = dict(self._store.counters)
-        done = {place: DropCount(0, 0) for place in self.log.places()}
+        taken, dropped = Counter[Place](), Counter[Place]()
         for row in self.log.rows():
-            place = row.superbox, row.arc
-            before = done[place]
-            done[place] = DropCount(before.taken + row.taken, before.dropped + row.dropped)
+            taken[row.superbox, row.arc] += row.taken
+            dropped[row.superbox, row.arc] += row.dropped
         with self._lock:
-            boxes = dict(self._boxes)
+            boxes, since_us = dict(self._boxes), dict(self._since_us)
         arcs: dict[str, dict[str, int]] = {}
         for (entity, name), count in counters.items():
             if name.startswith(_SHED):
@@ -225,12 +210,14 @@ class SheddingControl:
         return {
             "drops": [
                 {
-                    **box.drop.document(),
-                    "since_us": box.since_us,
-                    "dropped": done.get(place, DropCount(0, 0)).dropped,
-                    "taken": done.get(place, DropCount(0, 0)).taken,
+                    "superbox": place[0],
+                    "arc": place[1],
+                    "boxes": [_shown(drop) for drop in held],
+                    "since_us": since_us[place],
+                    "dropped": dropped[place],
+                    "taken": taken[place],
                 }
-                for place, box in boxes.items()
+                for place, held in boxes.items()
             ],
             "arcs": arcs,
             "outputs": {e: count for (e, name), count in counters.items() if name == _LOST},
@@ -257,6 +244,12 @@ def with_reason(drop: Drop, mode: str) -> Drop:
     if mode == "admission":
         return replace(drop, reason="admission")
     return replace(drop, reason="random" if drop.interval is None else "semantic")
+
+
+def _shown(drop: Drop) -> dict[str, Any]:
+    """What a drop box does, without where it is."""
+    document = drop.document()
+    return {name: document[name] for name in ("rate", "interval", "reason", "outputs")}
 
 
 def _told(drop: Drop) -> str:

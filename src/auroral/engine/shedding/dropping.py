@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from auroral.ids import file_name
 from auroral.shedding.choosing import without_dropped
-from auroral.shedding.drops import Drop
+from auroral.shedding.drops import Drop, DropReason, Drops
 from auroral.spark.running.executor import Files
 from auroral.spark.running.train_file import TrainFile
 from auroral.storage.segment import encode, read_file, write_file
@@ -16,39 +17,44 @@ from auroral.storage.segment import encode, read_file, write_file
 
 @dataclass(frozen=True)
 class DropCount:
-    """Of how many tuples of an arc a drop box has dropped how many."""
+    """Of how many tuples of an arc drop boxes have dropped how many."""
 
     taken: int
-    dropped: int
+    by_reason: Mapping[DropReason, int] = field(default_factory=dict)
+
+    @property
+    def dropped(self) -> int:
+        return sum(self.by_reason.values())
 
 
-def drop_tuples(
-    files: Files, drops: Mapping[str, Drop], directory: Path
-) -> tuple[Files, dict[str, DropCount]]:
+def drop_tuples(files: Files, drops: Drops, directory: Path) -> tuple[Files, dict[str, DropCount]]:
     """The files of a train without what drop boxes drop, and how much that was by arc.
 
     Files of which something is dropped are written anew, into a directory.
     """
     kept = dict(files)
     counts: dict[str, DropCount] = {}
-    for arc, drop in drops.items():
+    for arc, boxes in drops.items():
         given = files.get(arc, ())
-        found = [
-            _kept(file, drop, directory / f"kept-{number}-{file_name(arc)}.parquet")
-            for number, file in enumerate(given)
-        ]
-        kept[arc] = [file for file in found if file.rows]
-        taken = sum(file.rows for file in given)
-        counts[arc] = DropCount(taken, taken - sum(file.rows for file in kept[arc]))
+        left: list[TrainFile] = []
+        gone: Counter[DropReason] = Counter()
+        for number, file in enumerate(given):
+            path = directory / f"kept-{number}-{file_name(arc)}.parquet"
+            found, dropped = _kept(file, boxes, path)
+            gone.update(dropped)
+            left += [found] if found.rows else []
+        kept[arc] = left
+        counts[arc] = DropCount(sum(file.rows for file in given), dict(gone))
     return kept, counts
 
 
-def _kept(file: TrainFile, drop: Drop, path: Path) -> TrainFile:
-    tuples = read_file(str(file.path))
-    kept = without_dropped(tuples, drop)
-    if kept.num_rows == file.rows:
-        return file
+def _kept(
+    file: TrainFile, drops: Sequence[Drop], path: Path
+) -> tuple[TrainFile, Mapping[DropReason, int]]:
+    kept, dropped = without_dropped(read_file(str(file.path)), drops)
+    if not dropped:
+        return file, dropped
     if not kept.num_rows:
-        return TrainFile(path, 0, 0)
+        return TrainFile(path, 0, 0), dropped
     size, _ = write_file(path, encode(kept), sync=False)
-    return TrainFile(path, kept.num_rows, size)
+    return TrainFile(path, kept.num_rows, size), dropped
