@@ -89,6 +89,11 @@ class Attachments:
         attachment = self._of(log)
         return None if attachment is None else attachment.stepper.emitted_before(log)
 
+    def arc_of(self, log: str) -> str | None:
+        """The arc that the query reads which writes a log; None if no query writes it."""
+        attachment = self._of(log)
+        return None if attachment is None else attachment.point.arc
+
     def _of(self, log: str) -> Attachment | None:
         id = AttachmentId.of(log)
         return None if id is None else self._held.get(id.name)

@@ -567,6 +567,11 @@ class Stepper:
         late = arc != step.superbox.stateful
         return head if step.pending is None or late else min(head, step.pending)
 
+    def writer_of(self, log: str) -> Superbox | None:
+        """The superbox that writes a log; None if none does, as that of a stream."""
+        step = self._writers.get(log) or self._eddy_of(log)
+        return None if step is None else step.superbox
+
     def _eddy_of(self, log: str) -> SuperboxStep | None:
         """The eddy that writes a log of results."""
         return next((step for step in self._steps.values() if step.writes(log)), None)

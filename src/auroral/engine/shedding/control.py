@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.runtime.train import Train
 from auroral.engine.shedding.dropping import DropCount
-from auroral.engine.shedding.places import losses, names_of, objection, remembers, shed_shares
-from auroral.engine.shedding.shed_log import Moments, Place, ShedLog
+from auroral.engine.shedding.places import losses, names_of, objection, shed_shares, upstream
+from auroral.engine.shedding.shed_log import Moments, Place, Shares, ShedLog
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.flow import FlowOutput
 from auroral.scheduling.flow_models import flow_model
@@ -224,19 +226,18 @@ class SheddingControl:
             "dropped": sum(sum(by.values()) for by in arcs.values()),
         }
 
-    def remembers(self, arc: str) -> bool:
-        """Whether tuples of an arc may come from tuples of earlier moments."""
-        return remembers(list(self._superboxes.values()), arc)
+    def shares(self, superbox: Superbox | None, moments: Moments, since: int) -> Shares:
+        """The share of input tuples dropped on the way to results of a superbox; None: no box.
 
-    def shares(self, arc: str, first: Moments, last: Moments) -> Any:
-        """The share of input tuples dropped before an arc in stretches of moments."""
-        return shed_shares(
-            list(self._superboxes.values()),
-            arc,
-            lambda superbox, source, a, b: self.log.shares((superbox, source), a, b),
-            first,
-            last,
-        )
+        `moments` are those of the results in order, `since` that of the result before them.
+        """
+        if superbox is None or not len(moments):
+            return np.zeros(len(moments))
+        leading = upstream(list(self._superboxes.values()), superbox)
+        return shed_shares(leading, self._dropped, moments, since)
+
+    def _dropped(self, superbox: str, source: str, first: Moments, last: Moments) -> Shares:
+        return self.log.shares((superbox, source), first, last)
 
 
 def with_reason(drop: Drop, mode: str) -> Drop:

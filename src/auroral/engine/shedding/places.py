@@ -9,6 +9,7 @@ import numpy as np
 from auroral.boxes import Number
 from auroral.boxes.table_write import TableWrite
 from auroral.engine.shedding.shed_log import Moments, Shares
+from auroral.ids import PartBoxId
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.flow import FlowModel
 from auroral.scheduling.superboxes import Superbox
@@ -34,7 +35,7 @@ def objection(checked: CheckedNetwork, superbox: Superbox, arc: str) -> str | No
         reached.add(name)
         arcs += [found.name for found in checked.outputs_of(name)]
     writes = [name for name in checked.order if name in reached and _writes(checked, name)]
-    return f"{writes[0]} changes a table by them" if writes else None
+    return f"{PartBoxId.owner(writes[0])} changes a table by them" if writes else None
 
 
 def _writes(checked: CheckedNetwork, name: str) -> bool:
@@ -58,35 +59,47 @@ def losses(model: FlowModel, superbox: Superbox, arc: str) -> dict[str, float]:
     }
 
 
-def remembers(superboxes: Sequence[Superbox], arc: str) -> bool:
-    """Whether tuples of an arc may come from tuples of other moments than their own."""
+def upstream(superboxes: Sequence[Superbox], superbox: Superbox) -> list[Superbox]:
+    """A superbox and those that lead to it, in flow order."""
     writers = {written: one for one in superboxes for written in one.terminals}
-    stack, seen = [arc], set[str]()
+    found, stack = {superbox.name}, [superbox]
     while stack:
-        superbox = writers.get(stack.pop())
-        if superbox is not None and superbox.name not in seen:
-            seen.add(superbox.name)
-            if superbox.stateful:
-                return True
-            stack += superbox.sources
-    return False
+        before = (writers.get(source) for source in stack.pop().sources)
+        fresh = [one for one in before if one is not None and one.name not in found]
+        found |= {one.name for one in fresh}
+        stack += fresh
+    return [one for one in superboxes if one.name in found]
 
 
 def shed_shares(
-    superboxes: Sequence[Superbox], arc: str, dropped: ShareDropped, first: Moments, last: Moments
+    leading: Sequence[Superbox], dropped: ShareDropped, moments: Moments, since: int
 ) -> Shares:
-    """The share of input tuples that was dropped before an arc, in stretches of moments.
+    """The share of input tuples that was dropped on the way to each of some results.
 
-    Of several paths from streams to the arc, the one on which most was dropped.
+    `moments` are those of the results, in order; `leading` the superbox that made them and those
+    before it, in flow order. If none of these remembers tuples, a result comes from a tuple of its
+    own moment. Otherwise it is taken to come from all moments after those of the results before
+    it, of which the latest one had the moment `since`. Of several paths from streams, the one
+    counts on which most was dropped.
     """
+    first = moments
+    if any(superbox.stateful for superbox in leading):
+        starts = np.searchsorted(moments, moments)
+        before = np.where(
+            starts > 0, moments[np.maximum(starts - 1, 0)], min(since, moments[0] - 1)
+        )
+        first = before + 1
     kept: dict[str, Shares] = {}
-    for superbox in superboxes:
-        own: Shares = np.ones(len(first))
+    own: Shares = np.ones(len(moments))
+    for superbox in leading:
+        own = np.ones(len(moments))
         for source in superbox.sources:
-            passed = kept.get(source, 1.0) * (1 - dropped(superbox.name, source, first, last))
+            passed = kept.get(source, 1.0) * (
+                1 - dropped(superbox.name, source, first, moments + 1)
+            )
             own = np.minimum(own, passed)
         kept |= dict.fromkeys(superbox.terminals, own)
-    found: Shares = 1 - kept[arc] if arc in kept else np.zeros(len(first))
+    found: Shares = 1 - own
     return found
 
 

@@ -139,9 +139,11 @@ def build_execution(
         context.locks,
         lambda: context.history.arcs,
         context.attachments,
+        context.shedding,
     )
     if before is not None:
         outputs.lag_s = before.outputs.lag_s
+        outputs.latest = before.outputs.latest
         stepper.take_over(before.stepper)
         for name, step in before.steps.items():
             if name not in kept:
