@@ -22,7 +22,7 @@ from auroral.engine.ingest.declared_sources import (
 )
 from auroral.engine.ingest.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.ingest.tables import require_tables
-from auroral.engine.inspect.cautions import log_cautions
+from auroral.engine.inspect.cautions import log_cautions, log_infeasible
 from auroral.engine.inspect.statistics import describe_entity, entities, statistics
 from auroral.engine.lifecycle.editor import NetworkEditor
 from auroral.engine.lifecycle.edits import NetworkEdit, read_edit
@@ -56,6 +56,7 @@ from auroral.network.check import check
 from auroral.network.data_sets import with_data_sets
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
+from auroral.qos.graphs import QoS
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.running.executor import SparkExecutor, StepExecutor
 from auroral.spark.session.causes import FROM_SPARK, reason
@@ -179,6 +180,8 @@ class Engine:
                 raise RunError("SPARK_FAILED", reason(error), where="start") from error
             raise
         log_cautions(self.network)
+        flow = self._context.quality.flow_outputs()
+        log_infeasible(self._loop.execution.checked, self._store.costs, flow)
         self._started = True
         if self._background:
             loop = self._loop
@@ -330,6 +333,17 @@ class Engine:
         self._require_running()
         describe_entity(name, self.network, self._loop.execution.checked, self.stats())
         return self._context.decisions.story(name)
+
+    def set_qos(self, output: str, qos: QoS | Mapping[str, Any] | None) -> None:
+        """Judge an output, or a view, by other graphs from now on; None: by the default.
+
+        It also holds after a restart, until the network file or `modify` say something else of
+        the output.
+        """
+        require_name(output, "an output")
+        self._require_running()
+        self._context.quality.set_qos(output, qos)
+        self._loop.wake()
 
     # ── queries come and go ──
 
@@ -669,7 +683,10 @@ class Engine:
         """What is known of one entity: its declaration, schema, counts and progress."""
         self._require_running()
         checked = self._loop.execution.checked
-        return describe_entity(name, self.network, checked, self.stats())
+        found = describe_entity(name, self.network, checked, self.stats())
+        if "quality" in found:
+            found["quality"] |= self._context.quality.described(name)
+        return found
 
     def stats(self) -> dict[str, Any]:
         """Tuples in and out, steps, times, queues, dead letters and progress."""

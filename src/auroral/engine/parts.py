@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from auroral.engine.context import EngineContext, Settings
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.ingest.declared_sources import interleaved
 from auroral.engine.ingest.ingest import Ingest
+from auroral.engine.inspect.quality import OutputQuality
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.lifecycle.changes import QueryChanges
 from auroral.engine.lifecycle.epochs import DeclaredNetwork
@@ -34,6 +36,7 @@ from auroral.engine.topology.execution import build_execution, initial_plan
 from auroral.engine.topology.plan import check_expanded
 from auroral.io.sources.source import Source
 from auroral.network.network import Network
+from auroral.scheduling.rates import ArrivalRates
 from auroral.spark.running.executor import StepExecutor
 from auroral.storage import Store
 
@@ -105,6 +108,7 @@ def put_together(
     attachments = Attachments(store, history, **threads)
     tables = LiveTables(store, options.tables)
     times, decisions = ArrivalTimes(store.next_moment), DecisionLog(clock)
+    rates = ArrivalRates()
     context = EngineContext(
         settings,
         store,
@@ -116,6 +120,8 @@ def put_together(
         attachments,
         times,
         decisions,
+        OutputQuality(store, queries, times, decisions),
+        rates,
         SheddingControl(store, decisions, clock),
         locks,
     )
@@ -133,6 +139,7 @@ def put_together(
         arrival=options.arrival,
         after=queries.changed,
         arrived=times.arrived,
+        counted=lambda stream, tuples: rates.arrived(stream, tuples, time.monotonic()),
         lock=locks.ingest,
     )
     clock.not_before(ingest.newest_us)

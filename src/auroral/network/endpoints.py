@@ -13,6 +13,7 @@ from auroral.network.declarations import Output
 from auroral.network.environment import sink_of, sources_of
 from auroral.network.superboxes import find_cycle
 from auroral.network.types import Schema
+from auroral.qos.graphs import QoS
 
 if TYPE_CHECKING:
     from auroral.network.network import Network
@@ -173,17 +174,19 @@ def _at(network: Network, *path: str) -> Iterator[None]:
         raise NetworkError(error.code, error.message, where=place, hint=error.hint) from None
 
 
-def _check_value_graph(network: Network, name: str, output: Output, schema: Schema) -> None:
-    if output.qos is None or output.qos.value is None:
+def require_value_field(qos: QoS, schema: Schema) -> None:
+    """Refuse a value graph on a field that is not there, or is no number."""
+    if qos.value is None:
         return
-    key = ("outputs", name, "qos", "value", "on")
-    try:
-        found = schema.field(output.qos.value.on)
-    except NetworkError as error:
-        raise network.locate(error, *key) from None
+    found = schema.field(qos.value.on)
     if not found.type.is_numeric:
-        raise NetworkError(
-            "BAD_QOS",
-            f"a value graph needs a number, but {found.name} is {found.type}",
-            where=network.place(*key),
-        )
+        problem = f"a value graph needs a number, but {found.name} is {found.type}"
+        raise NetworkError("BAD_QOS", problem)
+
+
+def _check_value_graph(network: Network, name: str, output: Output, schema: Schema) -> None:
+    if output.qos is not None:
+        try:
+            require_value_field(output.qos, schema)
+        except NetworkError as error:
+            raise network.locate(error, "outputs", name, "qos", "value", "on") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics as st
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,9 +35,11 @@ def statistics(
     with store.lock:
         counts, costs = dict(store.counters), dict(store.costs)
     progress = watermarks.shown()
+    rates = execution.context.rates.all(time.monotonic())
     streams = {
         name: {
             "in": counts.get((name, "in"), 0),
+            "rate": round(rates.get(name, 0.0), 3),
             "dead": counts.get((name, "dead"), 0),
             "waiting": _waiting(store, log, superboxes),
             "progress": progress.get(log, {}),
@@ -98,6 +101,7 @@ def statistics(
         "arcs": arcs,
         "boxes": boxes,
         "outputs": shown,
+        "qos": execution.context.quality.statistics(),
         "queries": registered,
         "eddies": {
             EddyId(box.arcs).joined: box.statistics()
@@ -222,6 +226,8 @@ def describe_entity(
         output = declared.outputs[name].document() if name in declared.outputs else {}
         found["output"] = {**output, **stats["outputs"][name]}
         found.setdefault("kind", "output")
+    if name in stats["qos"]:
+        found["quality"] = stats["qos"][name]
     if name in stats["queries"]:
         query = declared.queries.get(name)
         found |= {"kind": "query", **notes(query and query.document()), **stats["queries"][name]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import takewhile
 from typing import Any
 
@@ -266,6 +267,23 @@ class Catalogue:
                     "errors": pa.array(errors, pa.int64()),
                 }
             )
+
+    def match_count(self, name: str) -> int:
+        """How often a query, a member or all members of a family matched; 0 if there is none."""
+        with self._lock, suppress(UsageError):
+            chunks = self.chunks(name)
+            ids = [np.zeros(0, np.int32), *map(_live, chunks)]
+            if not chunks:
+                entry, member = self.member(name)
+                ids = [np.array([entry.first + member], np.int32)]
+            return int(self._tally.matches(np.concatenate(ids)).sum())
+        return 0
+
+    def arcs_of(self, name: str) -> set[str]:
+        """The arcs that a query, a family or a member reads which an eddy runs; empty if none."""
+        with self._lock, suppress(UsageError):
+            return set((self.chunks(name) or [self.member(name)[0]])[0].arcs)
+        return set()
 
     def member(self, name: str) -> tuple[RegisteredQuery, int]:
         """The entry of a member by its name, and its number there."""

@@ -122,6 +122,7 @@ def build_execution(
         train=settings.train,
         timeout_s=settings.step_timeout_s,
         recorder=context.history,
+        observers=[context.quality],
         shedding=context.shedding,
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
@@ -149,6 +150,7 @@ def build_execution(
             if name not in kept:
                 step.discard()
     sinks.serve(outputs)
+    context.quality.serve(plan.epoch.declared.network, checked, arcs, superboxes)
     return Execution(
         context, plan, watermarks, steps, stepper, outputs, sinks, queries.epochs.generation
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,7 +38,7 @@ def identity(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
             for key in NOTES if isinstance(entry, dict) else ():
                 entry.pop(key, None)
     _without_access(document)
-    for output in _entries(document, "outputs"):
+    for output in (*_entries(document, "outputs"), *_entries(document, "views")):
         output.pop("qos", None)
     engine = document.pop("engine", {})
     document["engine"] = {key: engine[key] for key in _ENGINE if key in engine}
@@ -59,17 +59,25 @@ def remembered(network: Network, bound: Iterable[str]) -> dict[str, Any]:
     return {"network": document, "bound": sorted(bound)}
 
 
-def restored(document: Mapping[str, Any], running: Network) -> tuple[Network, frozenset[str]]:
+def restored(
+    document: Mapping[str, Any], running: Network, other_qos: Collection[str] = ()
+) -> tuple[Network, frozenset[str]]:
     """A network that was remembered, and the arcs that were delivered besides its outputs.
 
-    What is declared as in the `running` network is taken from it: it knows how to reach things.
+    What is declared as in the `running` network is taken from it: it knows how to reach things. So
+    are the graphs of outputs and views that have `other_qos` there than before.
     """
     given = running.compact or running
-    stored = document["network"]
-    network = Network.parse(stored, directory=given.directory)
-    network.imports = given.imports
     known = given.document()
     _without_access(known)
+    stored = copy.deepcopy(document["network"])
+    for section in ("outputs", "views"):
+        for name, entry in stored.get(section, {}).items():
+            if name in other_qos and name in known.get(section, {}):
+                entry.pop("qos", None)
+                entry |= {key: part for key, part in known[section][name].items() if key == "qos"}
+    network = Network.parse(stored, directory=given.directory)
+    network.imports = given.imports
     for section in ("streams", "tables", "outputs"):
         for name, entry in stored.get(section, {}).items():
             if known.get(section, {}).get(name) == entry:
