@@ -46,6 +46,7 @@ def test_dropped_tuples_are_counted_by_stream_reason_and_output() -> None:
         found = engine.stats()["shedding"]
         assert found["arcs"] == {"s": {"semantic": 40}}
         assert found["outputs"] == {"o": 20}
+        assert engine.stats()["qos"]["o"]["shed"] == 20
         assert found["dropped"] == 40
         (place,) = found["drops"]
         assert (place["superbox"], place["arc"]) == ("even", "s")
@@ -81,18 +82,6 @@ def test_the_story_of_streams_boxes_and_outputs_tells_of_drop_boxes() -> None:
         ]
         for name in ("s", "even", "o"):
             assert [e["why"] for e in engine.story(name) if e["event"] == "shed"] == told
-
-
-def test_whoever_wants_it_is_told_what_outputs_lose() -> None:
-    lost: list[tuple[str, float]] = []
-    with make_engine(passing()) as engine:
-        control(engine).tell_loss = lambda output, count: lost.append((output, count))
-        engine.enqueue("s", rows(10))
-        engine.drain()
-        control(engine).set([Drop("even", "s", 1.0, 3, ("o",))], "a test")
-        engine.enqueue("s", rows(3))
-        engine.drain()
-    assert lost == [("o", 1.5)]
 
 
 def test_losses_add_up_although_each_is_less_than_a_tuple() -> None:

@@ -37,14 +37,8 @@ class ShedStep:
 
     rows: tuple[ShedRow, ...] = ()
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    lost: Mapping[str, float] = field(default_factory=dict)
-    """By output, how many tuples it lost, as far as that can be estimated."""
     owed: Mapping[str, float] = field(default_factory=dict)
     """By output, what `counts` leave out, since they are whole numbers."""
-
-
-def _nobody(_output: str, _count: float) -> None:
-    return None
 
 
 class SheddingControl:
@@ -62,8 +56,6 @@ class SheddingControl:
         self._store = store
         self._decisions = decisions
         self._now_us = now_us
-        self.tell_loss: Callable[[str, float], None] = _nobody
-        """Called when an output has lost so many tuples, as far as that can be estimated."""
         self.log = ShedLog(store.manifest.shed(), MOST_SHED)
         self._lock = threading.Lock()
         self._boxes: dict[Place, tuple[Drop, ...]] = {}
@@ -166,14 +158,12 @@ class SheddingControl:
             owed[output] = due - int(due)
             if int(due):
                 counted[output, _LOST] = int(due)
-        return ShedStep(tuple(rows), counted, lost, owed)
+        return ShedStep(tuple(rows), counted, owed)
 
     def committed(self, shed: ShedStep) -> None:
         """What was shed with a step has become true."""
         self.log.add(shed.rows)
         self._owed |= shed.owed
-        for output, count in shed.lost.items():
-            self.tell_loss(output, count)
 
     def _losses_of(self, superbox: Superbox, arc: str) -> dict[str, float]:
         """How many tuples each output loses for one that is dropped, by what was measured."""
