@@ -31,6 +31,7 @@ from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.shedding.control import SheddingControl
+from auroral.engine.shedding.shedder import LoadShedder
 from auroral.engine.tables.live import LiveTables
 from auroral.engine.topology.execution import build_execution, initial_plan
 from auroral.engine.topology.plan import check_expanded
@@ -156,6 +157,7 @@ def put_together(
         heartbeats=with_clock and not options.arrival,
         wall=not options.arrival,
         lock=locks.round,
+        shedder=None if options.arrival or not workers else _shedder(context, workers),
     )
     loops.append(loop)
 
@@ -183,3 +185,8 @@ def put_together(
         HistoryIndexing(store, history, emitted_before),
         network,
     )
+
+
+def _shedder(context: EngineContext, workers: int) -> LoadShedder:
+    shedding, quality = context.shedding, context.quality
+    return LoadShedder(context.store, shedding, quality, context.decisions, workers=workers)

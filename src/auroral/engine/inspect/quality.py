@@ -292,6 +292,10 @@ class OutputQuality:
         """The share of outputs outside their good zone now."""
         return self.monitor.outside(self._now_s())
 
+    def value_counts(self, output: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+        """Edges of cells and how many values of an output are in each; None: no value graph."""
+        return self.monitor.value_counts(output, self._now_s())
+
     def statistics(self) -> dict[str, dict[str, Any]]:
         """How all outputs do."""
         return self.monitor.statistics(self._now_s())

@@ -66,6 +66,7 @@ class SheddingControl:
         self._outputs: dict[str, str] = {}
         self._losses: dict[tuple[str, str], dict[str, float]] = {}
         self._estimated = 0
+        self._load: tuple[float | None, float] = None, 1.0
 
     def serve(
         self,
@@ -78,7 +79,10 @@ class SheddingControl:
         self._superboxes = {superbox.name: superbox for superbox in superboxes}
         self._outputs = dict(outputs)
         self._losses = {}
-        self.set([drop for drop in self.drops if self._objection(drop) is None], "other boxes run")
+        self.set(
+            [drop for drop in self.drops if self.may_drop(drop.superbox, drop.arc)],
+            "other boxes run",
+        )
 
     # ── drop boxes come and go ──
 
@@ -95,7 +99,7 @@ class SheddingControl:
         """
         wanted: dict[Place, tuple[Drop, ...]] = {}
         for drop in drops:
-            refused = self._objection(drop)
+            refused = self._objection(drop.superbox, drop.arc)
             if refused is not None:
                 self._decisions.note([drop.superbox], "waited", f"nothing is shed here: {refused}")
             elif drop.rate > 0:
@@ -121,11 +125,19 @@ class SheddingControl:
                 for drop in boxes
             ]
 
-    def _objection(self, drop: Drop) -> str | None:
-        superbox = self._superboxes.get(drop.superbox)
-        if superbox is None or self._checked is None:
-            return f"there is no superbox {drop.superbox}"
-        return objection(self._checked, superbox, drop.arc)
+    def may_drop(self, superbox: str, arc: str) -> bool:
+        """Whether tuples of an arc may be dropped in front of a superbox."""
+        return self._objection(superbox, arc) is None
+
+    def _objection(self, superbox: str, arc: str) -> str | None:
+        found = self._superboxes.get(superbox)
+        if found is None or self._checked is None:
+            return f"there is no superbox {superbox}"
+        return objection(self._checked, found, arc)
+
+    def note_load(self, load: float | None, level: float) -> None:
+        """Let statistics say how large the load is, and for which load there are drop boxes."""
+        self._load = load, level
 
     def _about(self, place: Place, drops: Iterable[Drop]) -> list[str]:
         superbox, arc = self._superboxes.get(place[0]), place[1]
@@ -199,7 +211,11 @@ class SheddingControl:
         for (entity, name), count in counters.items():
             if name.startswith(_SHED):
                 arcs.setdefault(entity, {})[name.removeprefix(_SHED)] = count
+        load, level = self._load
         return {
+            "mode": None if self._checked is None else self._checked.network.engine.shedding,
+            "load": load,
+            "level": level,
             "drops": [
                 {
                     "superbox": place[0],
