@@ -145,7 +145,7 @@ def expected(net: Network, batches: list[Batch], tables: Tables | None = None) -
 
 
 def dead_of(reference: Reference) -> list[Dead]:
-    """What failed in boxes that lead to an output or change a table; the engine runs no others."""
+    """What failed in boxes that lead to an output or change a table; no others run."""
     checked = reference.checked
     running: set[str] = set()
     stack = [checked.arcs[output.from_].producer for output in reference.network.outputs.values()]

@@ -296,6 +296,16 @@ class OutputQuality:
         """Edges of cells and how many values of an output are in each; None: no value graph."""
         return self.monitor.value_counts(output, self._now_s())
 
+    def doing(self) -> list[tuple[str, float, bool]]:
+        """For each output that has delivered lately: its delay, and whether it is in its zone."""
+        now_s = self._now_s()
+        found = ((name, self.monitor.delay_s(name, now_s)) for name in self.outputs)
+        return [
+            (name, delay_s, self.monitor.in_good_zone(name, now_s))
+            for name, delay_s in found
+            if delay_s is not None
+        ]
+
     def statistics(self) -> dict[str, dict[str, Any]]:
         """How all outputs do."""
         return self.monitor.statistics(self._now_s())

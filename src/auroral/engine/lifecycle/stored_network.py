@@ -36,7 +36,9 @@ class StoredNetwork:
         if not self._store.durable:
             return given
         self.edited = self._store.bind_network(identity(given.network, given.bound))
-        self._qos_edited = edited = qos_edited(self._store, given.network)
+        edited = qos_edited(self._store, given.network)
+        # Other graphs may mean other superboxes, which take over when the network is edited.
+        self._qos_edited = frozenset() if self.edited else edited
         running = self._store.manifest.meta(RUNNING)
         declared = given if running is None else self.restored(json.loads(running))
         if running is None or edited:

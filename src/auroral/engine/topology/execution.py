@@ -22,6 +22,7 @@ from auroral.engine.topology.consumers import (
     release_retained,
     retain,
 )
+from auroral.engine.topology.deciding import step_scheduler
 from auroral.engine.topology.plan import ExecutionPlan, empty_slots, make_plan
 from auroral.engine.topology.steps import Step, superbox_steps
 from auroral.errors import RunError
@@ -122,6 +123,7 @@ def build_execution(
         train=settings.train,
         timeout_s=settings.step_timeout_s,
         recorder=context.history,
+        scheduler=step_scheduler(context, plan),
         observers=[context.quality],
         shedding=context.shedding,
     )
