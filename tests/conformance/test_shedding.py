@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -11,6 +12,7 @@ import pytest
 from . import sparkless
 from .events import Events
 from .networks import way
+from .running import MakeEngine
 from .shedding import SheddingRun
 from .stateful import stateful_network
 from .test_stateful import TABLES, needs_spark, set_out
@@ -29,3 +31,16 @@ def test_what_is_shed_is_as_if_it_had_not_arrived(
     chosen = way(rng, crashing=crashing)
     set_out(monkeypatch, chosen)
     SheddingRun(sparkless.make_engine, net, batches, chosen, TABLES, rng).go(tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("crashing", [False, True])
+def test_what_is_shed_on_spark_is_as_if_it_had_not_arrived(
+    make_engine: MakeEngine, crashing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = Random(f"shedding on Spark {crashing}")
+    net = stateful_network(rng, 5)
+    batches = Events(rng, net).script(40, drains=0.1)
+    chosen = replace(way(rng, crashing=crashing), parallel_rows=2)
+    set_out(monkeypatch, chosen)
+    SheddingRun(make_engine, net, batches, chosen, TABLES, rng).go(tmp_path)
