@@ -22,6 +22,7 @@ LAYERS = (
     ("tables",),
     ("continuous",),
     ("scheduling",),
+    ("shedding",),
     ("storage", "io", "reference", "kernels"),
     ("history",),
     ("eddy",),

@@ -514,14 +514,18 @@ class Engine:
         self._readers.append(reader)
         return reader
 
-    def dequeue(self, output: str, limit: int | None = None) -> pa.Table:
-        """What came on an output since the last call, in order of emission."""
+    def dequeue(self, output: str, limit: int | None = None, *, shed: bool = False) -> pa.Table:
+        """What came on an output since the last call, in order of emission.
+
+        With `shed` the column `_shed` says which share of the input tuples that a result comes
+        from was dropped by load shedding.
+        """
         require_name(output, "an output or a query")
         self._require_running()
         outputs = self._loop.execution.outputs
         if output in self._attachments and outputs.found(output) is None:
             self._attachments.require_well(output)
-        table = outputs.dequeue(output, limit, self._require_running)
+        table = outputs.dequeue(output, limit, self._require_running, shed=shed)
         if not table.num_rows:
             self._attachments.require_well(output)
         return table
@@ -702,6 +706,7 @@ class Engine:
             for name, point in self._context.history.points.items()
         }
         stats["attachments"] = self._attachments.statistics()
+        stats["shedding"] = self._context.shedding.statistics()
         stats["connection_points"] |= self._data_sets.statistics()
         for stream, count in self._loop.retries.items():
             if count:

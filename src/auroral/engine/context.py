@@ -16,6 +16,7 @@ from auroral.engine.results.outputs import AttachedResults
 from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
+from auroral.engine.shedding.control import SheddingControl
 from auroral.engine.tables.live import LiveTables
 from auroral.scheduling.rates import ArrivalRates
 from auroral.spark.running.executor import StepExecutor
@@ -78,4 +79,5 @@ class EngineContext:
     decisions: DecisionLog
     quality: OutputQuality
     rates: ArrivalRates
+    shedding: SheddingControl
     locks: EngineLocks = field(default_factory=EngineLocks)

@@ -30,6 +30,8 @@ from auroral.engine.runtime.loop import ALL_SOURCES, Loop
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.engine.shedding.control import SheddingControl
+from auroral.engine.shedding.shedder import LoadShedder
 from auroral.engine.tables.live import LiveTables
 from auroral.engine.topology.execution import build_execution, initial_plan
 from auroral.engine.topology.plan import check_expanded
@@ -126,6 +128,7 @@ def put_together(
         decisions,
         OutputQuality(store, queries, times, decisions),
         rates,
+        SheddingControl(store, decisions, clock),
         locks,
     )
     plan = initial_plan(context)
@@ -159,6 +162,7 @@ def put_together(
         heartbeats=with_clock and not options.arrival,
         wall=not options.arrival,
         lock=locks.round,
+        shedder=None if options.arrival or not workers else _shedder(context, workers),
     )
     loops.append(loop)
 
@@ -186,3 +190,8 @@ def put_together(
         HistoryIndexing(store, history, emitted_before),
         network,
     )
+
+
+def _shedder(context: EngineContext, workers: int) -> LoadShedder:
+    shedding, quality = context.shedding, context.quality
+    return LoadShedder(context.store, shedding, quality, context.decisions, workers=workers)

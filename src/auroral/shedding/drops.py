@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+DropReason = Literal["random", "semantic", "admission"]
+"""By which kind of shedding a tuple was dropped."""
 
 
 @dataclass(frozen=True)
 class DropInterval:
     """Values of a field that are dropped: `low <= value < high`; None is no bound.
 
-    NULL and NaN are kept.
+    NULL and NaN are kept. Timestamps are given in µs since 1970, dates in days.
     """
 
     field: str
@@ -21,7 +25,7 @@ class DropInterval:
 
 @dataclass(frozen=True)
 class Drop:
-    """A drop box in front of a superbox.
+    """A drop box in front of a superbox. Of several on one arc, each may drop a tuple.
 
     A tuple is dropped if its value is in the `interval`, when there is one, and if its moment is
     chosen. `rate` is the share of moments that are chosen: moment m is, if a hash of m and `seed`
@@ -40,6 +44,8 @@ class Drop:
     outputs: tuple[str, ...]
     """That lose something by it."""
     interval: DropInterval | None = None
+    reason: DropReason = "random"
+    """Under which its tuples are counted."""
 
     def document(self) -> dict[str, Any]:
         """The drop as plain data."""
@@ -53,3 +59,25 @@ class Drop:
         interval = document["interval"]
         found = None if interval is None else DropInterval(**interval)
         return cls(**{**document, "outputs": tuple(document["outputs"]), "interval": found})
+
+
+Drops = Mapping[str, tuple[Drop, ...]]
+"""The drop boxes in front of a superbox, by arc."""
+
+
+def drops_text(drops: Iterable[Drop]) -> str:
+    """Drop boxes as JSON; the same text for the same drop boxes."""
+    return json.dumps([drop.document() for drop in drops], sort_keys=True)
+
+
+def parse_drops(text: str | None) -> tuple[Drop, ...]:
+    """The drop boxes that `drops_text` gave; None: there are none."""
+    return tuple(map(Drop.parse, json.loads(text))) if text else ()
+
+
+def by_arc(drops: Iterable[Drop]) -> dict[str, tuple[Drop, ...]]:
+    """Drop boxes of one superbox, by arc."""
+    found: dict[str, tuple[Drop, ...]] = {}
+    for drop in drops:
+        found[drop.arc] = (*found.get(drop.arc, ()), drop)
+    return found

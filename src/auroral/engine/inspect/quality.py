@@ -292,6 +292,10 @@ class OutputQuality:
         """The share of outputs outside their good zone now."""
         return self.monitor.outside(self._now_s())
 
+    def value_counts(self, output: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+        """Edges of cells and how many values of an output are in each; None: no value graph."""
+        return self.monitor.value_counts(output, self._now_s())
+
     def doing(self) -> list[tuple[str, float, bool]]:
         """For each output that has delivered lately: its delay, and whether it is in its zone."""
         now_s = self._now_s()

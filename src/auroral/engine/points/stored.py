@@ -30,6 +30,7 @@ from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.stateful_step import PENDING
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.engine.shedding.control import SheddingControl
 from auroral.engine.tables.live import LiveTables
 from auroral.engine.topology.assembly import expanded_network
 from auroral.engine.topology.identity import restored
@@ -94,6 +95,7 @@ class StoredHistory:
             decisions,
             OutputQuality(store, queries, times, decisions),
             ArrivalRates(),
+            SheddingControl(store, decisions, lambda: 0),
         )
         checked = expanded_network(network, executor.resolver, {}).check(executor.resolver)
         saved = store.manifest.progress()

@@ -27,6 +27,9 @@ from auroral.engine.runtime.pool import Finished, StepPool
 from auroral.engine.runtime.step import StepOutcome, SuperboxStep
 from auroral.engine.runtime.train import Train, next_train, train_files
 from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.engine.shedding.control import SheddingControl, ShedStep
+from auroral.engine.shedding.dropping import drop_tuples
+from auroral.engine.shedding.recorded_step import RecordedStep, record_step
 from auroral.errors import RunError
 from auroral.ids import WATERMARKS, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
@@ -148,6 +151,7 @@ class Stepper:
         files: TrainFiles = train_files,
         observers: Sequence[StepObserver] = (),
         scheduler: StepScheduler | None = None,
+        shedding: SheddingControl | None = None,
     ):
         """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended.
 
@@ -155,6 +159,7 @@ class Stepper:
         moment that marks are taken up again at under `progress_key`. `recorder` keeps their moves.
         `files` makes the files of a train. `observers` are told of committed steps.
         `scheduler` decides which superbox is next; without one they run in turn.
+        `shedding` has the drop boxes in front of superboxes.
         """
         self._store = store
         self._executor = executor
@@ -168,6 +173,7 @@ class Stepper:
         self._files = files
         self._observers = observers
         self.scheduler = scheduler
+        self._shedding = shedding
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self.train = train
@@ -188,9 +194,9 @@ class Stepper:
         """The step that failed; what others do meanwhile is committed before that is told."""
         # Recorded and not committed: run again on the same moments, after a crash or a failure.
         self._unfinished = {
-            box: (number, last)
-            for number, box, _, last in store.manifest.open_steps()
-            if box in self._steps
+            step.superbox: RecordedStep.of(step)
+            for step in store.manifest.open_steps()
+            if step.superbox in self._steps
         }
 
     def take_over(self, before: Stepper) -> None:
@@ -338,15 +344,18 @@ class Stepper:
         if not self._may_start(step):
             return False
         superbox = step.superbox
-        number, upto = self._unfinished.get(superbox.name, (None, None))
+        recorded = self._unfinished.get(superbox.name)
+        upto = None if recorded is None else recorded.last
         limit = self.train if tuples is None else min(tuples, self.train)
         train = self._next(step, self._limits.of(superbox, complete), upto, limit)
         if train is None:
             return False
-        if number is None:
-            number = self._store.record_step(superbox.name, train.first, train.last)
-            self._unfinished[superbox.name] = (number, train.last)
-        self._running[superbox.name] = _Running(step, train, number)
+        if recorded is None:
+            recorded = self._unfinished[superbox.name] = record_step(
+                self._store, train, self._shedding
+            )
+        train = replace(train, drops=recorded.drops)
+        self._running[superbox.name] = _Running(step, train, recorded.number)
         try:
             work = step.begin(train)
         except Exception as error:
@@ -367,6 +376,7 @@ class Stepper:
         directory = self._place(train.superbox.name)
         try:
             files = self._files(self._store, train, directory, has_room=step.has_room)
+            files, shed = drop_tuples(files, train.drops, directory)
             try:
                 outcome = work(files)
             except RunError:
@@ -376,6 +386,7 @@ class Stepper:
         finally:
             shutil.rmtree(directory, ignore_errors=True)
         self._store.fault("computed")
+        outcome.shed = {**shed, **outcome.shed}
         change = outcome.change
         change.written = [*change.written, *self._store.write(change.fresh)]
         change.fresh = []
@@ -456,8 +467,12 @@ class Stepper:
         if outcome.flow is not None:
             known = self._store.costs
             change.costs = self._meter.costs(superbox, outcome.flow, change.counts, seconds, known)
+        shed = self._shedding.shed(train, outcome.shed) if self._shedding else ShedStep()
+        change.shed, change.counts = shed.rows, {**change.counts, **shed.counts}
         self._dead.commit(self._store, change, outcome.letters)
         outcome.after_commit()
+        if self._shedding is not None:
+            self._shedding.committed(shed)
         for observer in self._observers:
             observer.committed(CommittedStep(train, outcome, seconds))
         self._watermarks.forget_before(done)
@@ -552,7 +567,9 @@ class Stepper:
         assert self._failed is not None
         self._executor.enter(train.superbox.name)
         step = self._steps[self._failed[0].superbox.name]
-        files = self._files(self._store, train, self._place(train.superbox.name), has_room=None)
+        place = self._place(train.superbox.name)
+        files = self._files(self._store, train, place, has_room=None)
+        files, _ = drop_tuples(files, train.drops, place)
         if train.superbox.stateful:
             step.begin(replace(train, superbox=step.superbox))(files)
         elif train.superbox.boxes and isinstance(step, PlainStep):
@@ -604,6 +621,11 @@ class Stepper:
         late = arc != step.superbox.stateful
         return head if step.pending is None or late else min(head, step.pending)
 
+    def writer_of(self, log: str) -> Superbox | None:
+        """The superbox that writes a log; None if none does, as that of a stream."""
+        step = self._writers.get(log) or self._eddy_of(log)
+        return None if step is None else step.superbox
+
     def _eddy_of(self, log: str) -> SuperboxStep | None:
         """The eddy that writes a log of results."""
         return next((step for step in self._steps.values() if step.writes(log)), None)
@@ -649,7 +671,7 @@ class Stepper:
     @property
     def recorded_until(self) -> int:
         """Steps that were recorded and not committed end at this moment at the latest."""
-        return max((last for _, last in self._unfinished.values()), default=0)
+        return max((step.last for step in self._unfinished.values()), default=0)
 
     def reading(self) -> set[int]:
         """The segments, by id, that steps under way read."""

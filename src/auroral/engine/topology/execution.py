@@ -111,6 +111,7 @@ def build_execution(
     if before is not None:
         plan.runner.take_over(before.plan.runner, plan.same)
     steps = superbox_steps(context, plan, watermarks, kept)
+    context.shedding.serve(checked, superboxes, arcs)
     stepper = Stepper(
         checked,
         store,
@@ -124,6 +125,7 @@ def build_execution(
         recorder=context.history,
         scheduler=step_scheduler(context, plan),
         observers=[context.quality],
+        shedding=context.shedding,
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in plan.epoch.declared.network.outputs.items() if n not in arcs}
@@ -140,9 +142,11 @@ def build_execution(
         context.locks,
         lambda: context.history.arcs,
         context.attachments,
+        context.shedding,
     )
     if before is not None:
         outputs.lag_s = before.outputs.lag_s
+        outputs.latest = before.outputs.latest
         stepper.take_over(before.stepper)
         for name, step in before.steps.items():
             if name not in kept:
@@ -245,6 +249,6 @@ def without_failed_queries(before: Execution, error: RunError) -> Execution:
 def _forget_steps(store: Store, superboxes: Sequence[Superbox]) -> None:
     """Steps that a crash left behind of boxes that are no more are nobody's to run again."""
     names = {superbox.name for superbox in superboxes}
-    for step, box, _, _ in store.manifest.open_steps():
-        if box not in names and AttachmentId.of(box) is None:
-            store.commit(Change(finished_step=step))
+    for step in store.manifest.open_steps():
+        if step.superbox not in names and AttachmentId.of(step.superbox) is None:
+            store.commit(Change(finished_step=step.id))
