@@ -1,1 +1,1 @@
-"""Quality of service decides: scheduling, load shedding and optimisation, on Spark and simulated."""
+"""Quality of service decides: scheduling, shedding and optimisation, on Spark and simulated."""

@@ -116,7 +116,9 @@ def run_at(
     )
 
 
-def _mean_of(points: Sequence[Mapping[str, float]], stats: Mapping[str, Any]) -> tuple[float, float]:
+def _mean_of(
+    points: Sequence[Mapping[str, float]], stats: Mapping[str, Any]
+) -> tuple[float, float]:
     utilities = [point["utility"] for point in points]
     mean = float(np.mean(utilities)) if utilities else float(stats["utility"])
     return mean, float(stats["delay_s"] or 0.0)
