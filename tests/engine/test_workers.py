@@ -132,6 +132,7 @@ def test_a_box_that_takes_too_long_is_halted_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stepper, "_GRACE_S", 0.05)
+    before = set(threading.enumerate())
     with monkeypatch.context() as patch:
         blocked = _Blocked(patch, "slow_box")
         engine = au.Engine(
@@ -146,6 +147,8 @@ def test_a_box_that_takes_too_long_is_halted_alone(
         assert engine.dequeue("quick_out")["n"].to_pylist() == [2]
         engine.shutdown()
         blocked.go_on.set()
+        for thread in set(threading.enumerate()) - before:
+            thread.join(_LONG_S)  # in another process the abandoned worker would be gone
     with sparkless.make_engine(_network(), state=tmp_path) as again:
         again.drain()
         assert again.dequeue("slow_out")["n"].to_pylist() == [1]

@@ -73,8 +73,7 @@ class AttachServer:
 
     def _serve(self) -> None:
         while not self._stopping.is_set():
-            ready, _, _ = select.select([self._socket], [], [], _LOOK_S)
-            if ready:
+            if _is_readable(self._socket, _LOOK_S):
                 client, _ = self._socket.accept()
                 self._begin(self._answer, client)
 
@@ -184,5 +183,11 @@ def _told(error: Exception) -> dict[str, Any]:
 
 def _has_gone(client: socket.socket) -> bool:
     """Whether who asked has closed the connection."""
-    ready, _, _ = select.select([client], [], [], 0)
-    return bool(ready) and not client.recv(1, socket.MSG_PEEK)
+    return _is_readable(client, 0) and not client.recv(1, socket.MSG_PEEK)
+
+
+def _is_readable(one: socket.socket, timeout_s: float) -> bool:
+    """Whether something can be read within some seconds; descriptors may have any number."""
+    poll = select.poll()
+    poll.register(one, select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000))
