@@ -1,0 +1,31 @@
+"""Schedulers: which application runs next, and how (pure).
+
+The first level ranks boxes (`rankings`, `utility_first`), the second level turns the box
+that was chosen into calls (`plans`). `make_scheduler` puts them together.
+"""
+
+from __future__ import annotations
+
+from auroral.scheduling.policies.choice import choose
+from auroral.scheduling.policies.rankings import OldestFirst, Ranking, RoundRobin
+from auroral.scheduling.policies.settings import SchedulerSettings
+from auroral.scheduling.policies.two_level import TwoLevelScheduler
+from auroral.scheduling.policies.utility_first import UtilityFirst
+
+__all__ = ["SchedulerSettings", "TwoLevelScheduler", "choose", "make_scheduler"]
+
+
+def make_scheduler(settings: SchedulerSettings) -> TwoLevelScheduler:
+    """A scheduler with these settings; each `auto` is decided when it is told the network."""
+    return TwoLevelScheduler(settings, _ranking)
+
+
+def _ranking(settings: SchedulerSettings) -> Ranking:
+    most = settings.train if isinstance(settings.train, int) else None
+    match settings.scheduler:
+        case "fifo":
+            return OldestFirst()
+        case "qos" | "qos-bucketed":
+            return UtilityFirst(most)
+        case _:
+            return RoundRobin(by_output=settings.superbox in ("application", "spanner"))

@@ -1,0 +1,114 @@
+"""What `auto` chooses: scheduler, superboxes and traversal, from measured costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from auroral.network.declarations import SchedulerName, SuperboxMode
+from auroral.scheduling.flow import FlowModel
+from auroral.scheduling.policies.settings import SchedulerSettings
+from auroral.scheduling.traversals import SuperboxTree, Traversal, run_traversal, traverse
+
+BUCKETED_FROM = 300
+"""From so many boxes on, evaluating all of them at each decision takes too long."""
+_DEAR_CALL = 10.0
+"""A call whose fixed cost is that of so many tuples is dear: boxes are fused."""
+_CHEAP_CALL = 0.1
+"""A call whose fixed cost is such a part of a tuple's is cheap: boxes are called one by one."""
+
+
+def choose(settings: SchedulerSettings, model: FlowModel) -> SchedulerSettings:
+    """The settings with every `auto` but that of trains decided, and the reasons in words.
+
+    >>> from auroral.scheduling.flow import FlowBox, FlowOutput
+    >>> box = FlowBox("far", ("reports",), {"far": 0.5}, cost_s=0.00001, call_s=0.03)
+    >>> model = FlowModel({"far": box}, {"far": FlowOutput("far", "far")})
+    >>> chosen = choose(SchedulerSettings(), model)
+    >>> chosen.scheduler, chosen.superbox
+    ('rr', 'fuse')
+    >>> print(*chosen.reasons, sep="\\n")
+    scheduler rr: no output has a latency graph
+    superbox fuse: a call costs as much as 3,000 tuples
+    traversal mc: fused boxes run in flow order
+    """
+    reasons: list[str] = []
+    scheduler, superbox, traversal = settings.scheduler, settings.superbox, settings.traversal
+    if scheduler == "auto":
+        scheduler, why = _scheduler(model)
+        reasons.append(f"scheduler {scheduler}: {why}")
+    if scheduler == "thread-per-box":
+        superbox = "box"
+    if superbox == "auto":
+        superbox, why = _superbox(model)
+        reasons.append(f"superbox {superbox}: {why}")
+    saves_memory = settings.saves_memory
+    if traversal == "auto":
+        saves_memory = settings.memory_bytes is not None
+        traversal, why = _traversal(model, superbox, settings.results_at_end)
+        reasons.append(f"traversal {traversal}: {why}")
+    return replace(
+        settings,
+        scheduler=scheduler,
+        superbox=superbox,
+        traversal=traversal,
+        saves_memory=saves_memory,
+        reasons=tuple(reasons),
+    )
+
+
+def _scheduler(model: FlowModel) -> tuple[SchedulerName, str]:
+    graphs = [
+        output.name
+        for output in model.outputs.values()
+        if output.qos is not None and output.qos.latency is not None
+    ]
+    if not graphs:
+        return "rr", "no output has a latency graph"
+    count = f"{len(graphs)} of {len(model.outputs)} outputs have a latency graph"
+    if len(model.boxes) < BUCKETED_FROM:
+        return "qos", count
+    return "qos-bucketed", f"{count}, and there are {len(model.boxes):,} boxes"
+
+
+def _superbox(model: FlowModel) -> tuple[SuperboxMode, str]:
+    calls_s = sum(box.call_s for box in model.boxes.values())
+    tuples_s = sum(box.cost_s for box in model.boxes.values())
+    if not calls_s and not tuples_s:
+        return "fuse", "no costs are known yet"
+    if not tuples_s or calls_s / tuples_s >= _DEAR_CALL:
+        price = f"{calls_s / tuples_s:,.0f}" if tuples_s else "any number of"
+        return "fuse", f"a call costs as much as {price} tuples"
+    if calls_s / tuples_s <= _CHEAP_CALL:
+        return "box", "calls cost next to nothing"
+    return "application", f"a call costs as much as {calls_s / tuples_s:.1f} tuples"
+
+
+def _traversal(
+    model: FlowModel, superbox: SuperboxMode, results_at_end: bool
+) -> tuple[Traversal, str]:
+    if superbox == "box":
+        return "mc", "each plan has one box"
+    if superbox == "fuse":
+        return "mc", "fused boxes run in flow order"
+    roots = dict.fromkeys(
+        model.writers[output.arc]
+        for output in model.outputs.values()
+        if output.arc in model.writers
+    )
+    trees = [SuperboxTree(model, root) for root in roots]
+    if all(len(tree.boxes) == 1 for tree in trees):
+        return "mc", "each application has one box"
+    cost = sum(mean_latency_s(tree, "mc", results_at_end) for tree in trees) / len(trees)
+    latency = sum(mean_latency_s(tree, "ml", results_at_end) for tree in trees) / len(trees)
+    figures = f"results take {latency:.2g} s with ml and {cost:.2g} s with mc, on average"
+    return ("ml" if latency < cost else "mc"), figures
+
+
+def mean_latency_s(tree: SuperboxTree, how: Traversal, results_at_end: bool = False) -> float:
+    """When results of a superbox are there, on average, if one tuple waits for each box [2 §5.3].
+
+    Which of two traversals has less depends on how much calls and how much tuples cost.
+    """
+    queued = dict.fromkeys(tree.boxes, 1.0)
+    order = traverse(tree, queued, how)
+    return run_traversal(tree, order, queued, results_at_end=results_at_end).mean_latency_s

@@ -1,0 +1,91 @@
+"""Two-level scheduling [2 §4]: a ranking says which box, a plan builder says how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from auroral.scheduling.decisions import SchedulingPlan
+from auroral.scheduling.flow import FlowModel
+from auroral.scheduling.policies.choice import choose
+from auroral.scheduling.policies.plans import PlanBuilder
+from auroral.scheduling.policies.rankings import Ranking, is_ready
+from auroral.scheduling.policies.settings import SchedulerSettings
+from auroral.scheduling.queues import QueueTable
+
+
+class TwoLevelScheduler:
+    """A scheduler out of a ranking and a plan builder; see `Scheduler`.
+
+    What is left to `auto` is chosen for each network that it serves: `settings` says what, and
+    its `reasons` why.
+    """
+
+    def __init__(
+        self, declared: SchedulerSettings, make_ranking: Callable[[SchedulerSettings], Ranking]
+    ):
+        self._declared = declared
+        self._make_ranking = make_ranking
+        self._model = FlowModel({})
+        self.settings = choose(declared, self._model)
+        self._builder = PlanBuilder(self.settings)
+        self.ranking = make_ranking(self.settings)
+        self._table: QueueTable | None = None
+        self._ready: set[str] = set()
+
+    @property
+    def evaluated(self) -> int:
+        """How many boxes it has looked at so far."""
+        return self.ranking.evaluated
+
+    @property
+    def buckets_visited(self) -> int:
+        """How many groups of boxes of one priority it has looked into so far."""
+        return self.ranking.buckets_visited
+
+    def serve(self, model: FlowModel) -> None:
+        """Decide for this network from now on."""
+        chosen = choose(self._declared, model)
+        if chosen != self.settings:
+            self._builder = PlanBuilder(chosen)
+            if _first_level(chosen) != _first_level(self.settings):
+                self.ranking = self._make_ranking(chosen)
+        self.settings = chosen
+        self._model = model
+        self.ranking.serve(model)
+        self._builder.serve(model)
+        self._table = None
+
+    def observe(self, output: str, latency_s: float, in_good_zone: bool) -> None:
+        """Hear how an output does; only `feedback` listens."""
+
+    def decide(self, table: QueueTable, now_s: float, free: int) -> list[SchedulingPlan]:
+        """At most `free` plans, the most urgent one first."""
+        changed = [box for box in table.changed if box in self._model.boxes]
+        if table is not self._table:
+            # Nothing is known of this table yet: look at all of it.
+            self._table, self._ready = table, set()
+            self.ranking.serve(self._model)
+            changed = [box for box in self._model.boxes if box in table.queues]
+        candidates = self.ranking.rank(table, changed, now_s)
+        for box in changed:
+            (self._ready.add if is_ready(table[box]) else self._ready.discard)(box)
+        plans: list[SchedulingPlan] = []
+        taken: set[str] = set()
+        while len(plans) < free:
+            candidate = next(candidates, None)
+            if candidate is None:
+                break
+            if candidate.box in taken:
+                continue
+            is_alone = len(self._ready) <= free
+            plan = self._builder.plan(candidate, table, taken, is_alone=is_alone)
+            taken.update(call.box for call in plan.calls)
+            plans.append(plan)
+            self.ranking.served(candidate)
+        table.changed.clear()
+        return plans
+
+
+def _first_level(settings: SchedulerSettings) -> tuple[str, str]:
+    """What rankings are made from, as far as `auto` decides it."""
+    return settings.scheduler, settings.superbox

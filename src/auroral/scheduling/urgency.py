@@ -1,0 +1,161 @@
+"""How urgent the tuples of a box are: the p-tuple of [2 §6.1] (pure).
+
+The expected output latency of a box is the age of its tuples plus the time that they still need to
+the output. There the latency graph of the output says how much utility the next second costs
+(gradient), and how soon that changes (slack to the next critical point).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from auroral.qos.graphs import QoS
+from auroral.scheduling.flow import FlowModel
+
+DEFAULT_LATENCY_GRAPH: tuple[tuple[float, float], ...] = ((0.0, 1.0), (1.0, 1.0), (60.0, 0.0))
+"""What delay is worth to an output that does not say it."""
+
+
+class UrgencyGraph:
+    """The gradient of a latency graph, positive where utility falls, and its critical points.
+
+    >>> graph = UrgencyGraph([(0, 1), (2, 1), (10, 0)])
+    >>> graph.gradient(1.5), graph.gradient(2), graph.gradient(10)
+    (0.0, 0.125, 0.0)
+    >>> graph.slack(1.5), graph.slack(2), graph.slack(10), graph.good_until
+    (0.5, 8.0, inf, 2.0)
+    """
+
+    __slots__ = ("critical", "good_until", "gradients")
+
+    def __init__(self, points: Iterable[tuple[float, float]]):
+        ordered = sorted((float(x), float(y)) for x, y in points)
+        best = max(y for _, y in ordered)
+        self.good_until = (
+            math.inf if ordered[-1][1] == best else max(x for x, y in ordered if y == best)
+        )
+        """The end of the good zone: the largest latency of full utility."""
+        slopes = [(y0 - y1) / (x1 - x0) for (x0, y0), (x1, y1) in pairwise(ordered)]
+        self.critical: list[float] = []
+        """Latencies at which the gradient changes, ascending."""
+        self.gradients: list[float] = [0.0]
+        """Utility lost per second before the first critical point, and behind each."""
+        for (x, _), slope in zip(ordered, [*slopes, 0.0], strict=True):
+            if not math.isclose(slope, self.gradients[-1], rel_tol=1e-9):
+                self.critical.append(x)
+                self.gradients.append(slope)
+
+    def gradient(self, latency_s: float) -> float:
+        """How much utility a second more costs."""
+        return self.gradients[bisect_right(self.critical, latency_s)]
+
+    def slack(self, latency_s: float) -> float:
+        """Seconds to the next critical point; infinite behind the last one."""
+        at = bisect_right(self.critical, latency_s)
+        return self.critical[at] - latency_s if at < len(self.critical) else math.inf
+
+
+def urgency_graph(qos: QoS | None) -> UrgencyGraph:
+    """The graph of an output, or the default one."""
+    if qos is None or qos.latency is None:
+        return UrgencyGraph(DEFAULT_LATENCY_GRAPH)
+    return UrgencyGraph(qos.latency)
+
+
+@dataclass(frozen=True)
+class OutputPath:
+    """What the tuples of a box still need to reach an output: `calls_s + n × tuple_s`."""
+
+    output: str | None
+    """None: a box that leads to no output, such as one that writes a table."""
+    graph: UrgencyGraph = field(compare=False)
+    calls_s: float
+    tuple_s: float
+
+    def remaining_s(self, tuples: float) -> float:
+        """cost(D(b)): seconds until so many tuples are at the output."""
+        return self.calls_s + tuples * self.tuple_s
+
+
+class PTuple(NamedTuple):
+    """The priority of a box: larger is sooner; slack counts if utilities are equal, then age."""
+
+    utility: float
+    negative_slack_s: float
+    age_s: float
+    output: str | None
+    """The output that gives most of it."""
+
+
+def output_paths(model: FlowModel) -> dict[str, tuple[OutputPath, ...]]:
+    """For each box the ways to its outputs; boxes that lead to none have one with default graph."""
+    graphs = {name: urgency_graph(output.qos) for name, output in model.outputs.items()}
+    default = urgency_graph(None)
+    found: dict[str, list[OutputPath]] = {box: [] for box in model.boxes}
+    for name, output in model.outputs.items():
+        if output.arc in model.writers:
+            for box, (calls_s, tuple_s) in _costs_to(model, [model.writers[output.arc]]).items():
+                found[box].append(OutputPath(name, graphs[name], calls_s, tuple_s))
+    silent = {box for box, paths in found.items() if not paths}
+    for box, (calls_s, tuple_s) in _costs_to(model, silent).items():
+        if box in silent:
+            found[box].append(OutputPath(None, default, calls_s, tuple_s))
+    return {box: tuple(paths) for box, paths in found.items()}
+
+
+def _costs_to(model: FlowModel, roots: Iterable[str]) -> dict[str, tuple[float, float]]:
+    """Seconds of calls, and for each tuple, from each box that leads to some to the last of them.
+
+    Each call counts once, a tuple as often as selectivities multiply it.
+    """
+    boxes = model.upstream(roots)
+    inside = set(boxes)
+    calls: dict[str, float] = {}
+    tuples: dict[str, float] = {}
+    for name in reversed(boxes):
+        box = model.boxes[name]
+        following = [after for after in model.next_boxes(name) if after in inside]
+        if len(following) > 1:
+            behind = inside.intersection(model.downstream(name))
+            calls[name] = sum(model.boxes[one].call_s for one in behind)
+        else:
+            calls[name] = box.call_s + sum(calls[after] for after in following)
+        tuples[name] = box.cost_s + sum(
+            share * tuples[reader]
+            for arc, share in box.selectivities.items()
+            for reader in model.readers.get(arc, ())
+            if reader in inside
+        )
+    return {name: (calls[name], tuples[name]) for name in boxes}
+
+
+def p_tuple(
+    paths: Iterable[OutputPath], queued: float, mean_arrival_s: float, oldest_s: float, now_s: float
+) -> PTuple:
+    """The priority of a box [2 §6.1]: utilities of its outputs summed, the least of their slacks.
+
+    >>> tight = OutputPath("alerts", UrgencyGraph([(0, 1), (2, 1), (4, 0)]), 0.5, 0.01)
+    >>> p_tuple([tight], 50, mean_arrival_s=7.0, oldest_s=6.5, now_s=8.5)
+    PTuple(utility=0.5, negative_slack_s=-1.5, age_s=2.0, output='alerts')
+    """
+    latency_s = now_s - mean_arrival_s
+    utility = 0.0
+    least = math.inf
+    chosen: str | None = None
+    best = (-math.inf, -math.inf)
+    for path in paths:
+        expected_s = latency_s + path.calls_s + queued * path.tuple_s
+        graph = path.graph
+        at = bisect_right(graph.critical, expected_s)
+        gradient = graph.gradients[at]
+        slack = graph.critical[at] - expected_s if at < len(graph.critical) else math.inf
+        utility += gradient
+        least = min(least, slack)
+        if chosen is None or (gradient, -slack) > best:
+            best, chosen = (gradient, -slack), path.output
+    return PTuple(utility, -least, now_s - oldest_s, chosen)
