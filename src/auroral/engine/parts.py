@@ -36,6 +36,9 @@ from auroral.network.network import Network
 from auroral.spark.running.executor import StepExecutor
 from auroral.storage import Store
 
+_MOST_THREADS = 1_000
+"""Of the scheduler `thread-per-box`."""
+
 
 @dataclass(frozen=True)
 class PartOptions:
@@ -98,6 +101,8 @@ def put_together(
     if latest.declared is not declared:  # it was planned when an earlier run ended
         registrar.serve(latest.declared.network)
     workers = (options.workers or executor.workers) if options.background else 0
+    if options.background and latest.declared.network.engine.scheduler == "thread-per-box":
+        workers = _MOST_THREADS
     pool = StepPool[StepOutcome](workers, wake)
     threads: dict[str, Any] = {"background": options.background, "tell": wake}
     history = KeptHistory(store, None if options.arrival else clock, **threads)

@@ -55,6 +55,9 @@ def statistics(
         for name in checked.network.boxes
         if name not in streams and not PartBoxId.parse(name)
     }
+    for name, found in _queued(execution).items():
+        if name in boxes:
+            boxes[name] |= found
     for name, box in stateful.items():
         if name in streams:
             continue
@@ -105,6 +108,7 @@ def statistics(
             if isinstance(box, EddyStep)
         },
         "tables": _tables(execution, counts),
+        "scheduler": _scheduling(execution),
         "steps": {
             "count": steps,
             "median_s": round(st.median(recent), 6) if recent else None,
@@ -114,6 +118,38 @@ def statistics(
         "dead": sum(value for (_, name), value in counts.items() if name == "dead"),
         "moments": store.next_moment,
     }
+
+
+def _queued(execution: Execution) -> dict[str, dict[str, Any]]:
+    """What waits for the boxes that read logs, how old it is, and how urgent its scheduler is."""
+    stepper, scheduler = execution.stepper, execution.stepper.scheduler
+    found: dict[str, dict[str, Any]] = {}
+    for superbox in execution.superboxes:
+        waiting = stepper.waiting_tuples(superbox.name)
+        queue = scheduler.table.queues.get(superbox.name) if scheduler is not None else None
+        age_s = execution.context.times.age_s(waiting.first) if waiting.rows else None
+        for at, box in enumerate(superbox.boxes):
+            reads = at == 0 or any(
+                arc.name in superbox.sources for arc in execution.checked.inputs_of(box)
+            )
+            found[box] = {
+                "queued": waiting.rows if reads else 0,
+                "oldest_s": age_s if reads else None,
+                "resident": queue.resident if queue is not None else 1.0,
+                "priority": queue.priority if queue is not None else None,
+                "superbox": superbox.name,
+            }
+    return found
+
+
+def _scheduling(execution: Execution) -> dict[str, Any]:
+    """How it is decided what runs next, and what that has cost."""
+    scheduler = execution.stepper.scheduler
+    options = execution.checked.network.engine
+    if scheduler is None:
+        threads = options.scheduler == "thread-per-box"
+        return {"scheduler": "thread-per-box" if threads else "rr", "reasons": []}
+    return {**scheduler.chosen(), **vars(scheduler.effort)}
 
 
 def _measured(cost: BoxCost) -> dict[str, Any]:

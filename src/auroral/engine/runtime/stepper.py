@@ -20,6 +20,7 @@ from auroral.disk import PRIVATE_DIRECTORY
 from auroral.eddy.registered import NEVER
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.runtime.arrival_progress import ArrivalProgress
+from auroral.engine.runtime.deciding import StepScheduler, WaitingTuples
 from auroral.engine.runtime.measuring import CostMeter
 from auroral.engine.runtime.plain_step import PlainStep
 from auroral.engine.runtime.pool import Finished, StepPool
@@ -146,12 +147,14 @@ class Stepper:
         recorder: MarksRecorder | None = None,
         files: TrainFiles = train_files,
         observers: Sequence[StepObserver] = (),
+        scheduler: StepScheduler | None = None,
     ):
         """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended.
 
         `arrivals` moves the marks on, by default from the logs of streams. The manifest keeps the
         moment that marks are taken up again at under `progress_key`. `recorder` keeps their moves.
         `files` makes the files of a train. `observers` are told of committed steps.
+        `scheduler` decides which superbox is next; without one they run in turn.
         """
         self._store = store
         self._executor = executor
@@ -164,6 +167,7 @@ class Stepper:
         self._recorder = recorder
         self._files = files
         self._observers = observers
+        self.scheduler = scheduler
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self.train = train
@@ -196,6 +200,8 @@ class Stepper:
         self._cancelled = dict(before._cancelled)
         self.halted = {n: why for n, why in before.halted.items() if n in self._steps}
         self.waiting = {n: one for n, one in before.waiting.items() if n in self._steps}
+        if self.scheduler is not None and before.scheduler is not None:
+            self.scheduler.take_over(before.scheduler, self._running)
 
     # ── life ──
 
@@ -252,23 +258,89 @@ class Stepper:
             return worked
         due = self._limits.later if self._limits.staying else self._limits.due
         self._arrivals.fold(min(complete, due))
+        if self.scheduler is not None:
+            return self._start_decided(self.scheduler, complete) or worked
         for step in self._steps.values():
-            started = self._start(step, complete)
-            worked = started or worked
-            if started and self._pool.inline:
-                self._collect()
-                if self._failed is not None:
-                    raise self._failed[1]
+            worked = self._start(step, complete) or worked
         return worked
 
-    def _start(self, step: SuperboxStep, complete: int) -> bool:
+    def _start_decided(self, scheduler: StepScheduler, complete: int) -> bool:
+        """Start what the scheduler decides, as long as workers are free.
+
+        Steps that were recorded before a crash, and trains without tuples, which need no job, do
+        not wait for a decision.
+        """
+        worked = False
+        for name, step in self._steps.items():
+            if name in self._unfinished or self._is_without_tuples(step, complete):
+                worked = self._start(step, complete) or worked
+        for _ in range(max(len(self._steps), 1)):
+            free = self._pool.free
+            if free <= 0:
+                break
+            waiting = self._waiting_tuples(complete)
+            scheduler.offer(waiting, self._running)
+            calls = scheduler.next_calls(self._running, free)
+            if not calls and free > scheduler.following:
+                for plan in scheduler.decide(free - scheduler.following):
+                    scheduler.follow(plan)
+                calls = scheduler.next_calls(self._running, free)
+            if not calls:
+                break
+            for name, tuples, why in calls:
+                if name in waiting and self._start(self._steps[name], complete, tuples):
+                    scheduler.started(name, why)
+                    worked = True
+        return worked
+
+    def _is_without_tuples(self, step: SuperboxStep, complete: int) -> bool:
+        """Whether a superbox has moments to pass that brought it nothing."""
+        if step.superbox.stateful or step.superbox.tables or not self._may_start(step):
+            return False
+        found = self._waiting_of(step, complete)
+        return found is not None and not (found.rows and step.superbox.boxes)
+
+    def _waiting_tuples(self, complete: int) -> dict[str, WaitingTuples]:
+        """What each superbox could take now, of those that could start."""
+        found = {
+            name: self._waiting_of(step, complete)
+            for name, step in self._steps.items()
+            if self._may_start(step)
+        }
+        return {name: one for name, one in found.items() if one is not None}
+
+    def waiting_tuples(self, superbox: str) -> WaitingTuples:
+        """What waits for a superbox, as far as it is known to be complete."""
+        found = self._waiting_of(self._steps[superbox], self._store.next_moment)
+        return found or WaitingTuples(0, 0, 0)
+
+    def _waiting_of(self, step: SuperboxStep, complete: int) -> WaitingTuples | None:
         superbox = step.superbox
-        if superbox.name in self._running or superbox.name in self.halted:
+        head = self._head(superbox)
+        bound = self._bound(step, self._limits.of(superbox, complete))
+        if head >= bound:
+            return None if step.pending is None else WaitingTuples(0, head, head)
+        held = [s for source in superbox.sources for s in self._store.segments(source, head)]
+        held = [s for s in held if s.first < bound]
+        first = max(min((s.first for s in held), default=head), head)
+        return WaitingTuples(
+            sum(s.rows for s in held), first, max(bound, first + 1), sum(s.bytes for s in held)
+        )
+
+    def _may_start(self, step: SuperboxStep) -> bool:
+        name = step.superbox.name
+        if name in self._running or name in self.halted:
             return False
-        if superbox.name in self.waiting and time.monotonic() < self.waiting[superbox.name].until:
+        return name not in self.waiting or time.monotonic() >= self.waiting[name].until
+
+    def _start(self, step: SuperboxStep, complete: int, tuples: int | None = None) -> bool:
+        """Start a step of at most so many tuples, if one is due."""
+        if not self._may_start(step):
             return False
+        superbox = step.superbox
         number, upto = self._unfinished.get(superbox.name, (None, None))
-        train = self._next(step, self._limits.of(superbox, complete), upto)
+        limit = self.train if tuples is None else min(tuples, self.train)
+        train = self._next(step, self._limits.of(superbox, complete), upto, limit)
         if train is None:
             return False
         if number is None:
@@ -279,8 +351,12 @@ class Stepper:
             work = step.begin(train)
         except Exception as error:
             self._fail(superbox.name, error)
-            return True
-        self._pool.submit(superbox.name, partial(self._work, step, train, work))
+        else:
+            self._pool.submit(superbox.name, partial(self._work, step, train, work))
+        if self._pool.inline:
+            self._collect()
+            if self._failed is not None:
+                raise self._failed[1]
         return True
 
     def _work(
@@ -541,14 +617,19 @@ class Stepper:
         heads = [self._store.head(source, superbox.name) for source in superbox.sources]
         return min(heads, default=0)
 
-    def _next(self, step: SuperboxStep, complete: int, upto: int | None) -> Train | None:
+    def _bound(self, step: SuperboxStep, complete: int) -> int:
+        """The moment before which a superbox may work now."""
         # Who writes what it reads may go on beyond the moment at which it has to stop.
         superbox = step.superbox
         known = [complete, *(self.emitted_before(source, complete) for source in superbox.sources)]
         boundary = step.boundary(self._head(superbox))
-        if boundary is not None:
-            known.append(boundary)
-        train = next_train(self._store, superbox, min(known), self.train, upto)
+        return min(known) if boundary is None else min(*known, boundary)
+
+    def _next(
+        self, step: SuperboxStep, complete: int, upto: int | None, limit: int
+    ) -> Train | None:
+        superbox = step.superbox
+        train = next_train(self._store, superbox, self._bound(step, complete), limit, upto)
         if train is None and step.pending is not None:
             head = self._head(superbox)
             return Train(superbox, head, head, dict.fromkeys(superbox.sources, ()))

@@ -22,6 +22,7 @@ from auroral.engine.topology.consumers import (
     release_retained,
     retain,
 )
+from auroral.engine.topology.deciding import step_scheduler
 from auroral.engine.topology.plan import ExecutionPlan, empty_slots, make_plan
 from auroral.engine.topology.steps import Step, superbox_steps
 from auroral.errors import RunError
@@ -121,6 +122,7 @@ def build_execution(
         train=settings.train,
         timeout_s=settings.step_timeout_s,
         recorder=context.history,
+        scheduler=step_scheduler(context, plan),
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in plan.epoch.declared.network.outputs.items() if n not in arcs}

@@ -12,6 +12,7 @@ from auroral.io.identity import defining
 from auroral.network.data_sets import with_data_sets
 from auroral.network.declarations import NOTES
 from auroral.network.network import Network
+from auroral.scheduling.fusion import Fusion
 
 _ENGINE = ("order", "flush")
 """The engine's options that results depend on; the others decide how fast they come."""
@@ -22,8 +23,9 @@ def identity(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
 
     It leaves out queries, which come and go, and all that changes no result: quality of service,
     groups, descriptions and tags, and how sources, sinks and stores are reached. So no password is
-    stored. Superboxes count as the boxes that they stand for. Arcs that are delivered only because
-    they were given a sink are a part of what runs.
+    stored. Graphs count as far as they decide which boxes run as one. Superboxes count as the
+    boxes that they stand for. Arcs that are delivered only because they were given a sink are a
+    part of what runs.
     """
     network = network.flattened()
     plain = copy.copy(network)
@@ -42,6 +44,8 @@ def identity(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
         output.pop("qos", None)
     engine = document.pop("engine", {})
     document["engine"] = {key: engine[key] for key in _ENGINE if key in engine}
+    if fusion := Fusion.of(network).document():  # other superboxes have other places in logs
+        document["fusion"] = fusion
     return {**document, "sinks": dict.fromkeys(own, "bound")}
 
 
