@@ -142,7 +142,7 @@ def test_outputs_of_different_worth_run_apart() -> None:
 
 def test_the_tightest_output_runs_first_and_the_story_says_why() -> None:
     net = Network("two")
-    for name, until in ("loose", 60.0), ("tight", 0.01):
+    for name, until in ("loose", 60.0), ("tight", 0.5):
         arc = net.stream(f"{name}_in", "a int").filter("a > 0", name=f"{name}_box")
         net.output(name, arc, qos=falling(until))
     ticks = count(1)
