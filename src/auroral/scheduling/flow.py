@@ -87,8 +87,13 @@ class FlowModel:
         for name in reversed(list(self.boxes)):
             next_boxes = self.next_boxes(name)
             behind[name] = {name}.union(*(behind[one] for one in next_boxes))
-        place = {name: at for at, name in enumerate(self.boxes)}
-        return {name: tuple(sorted(found, key=place.__getitem__)) for name, found in behind.items()}
+        in_order = self.place.__getitem__
+        return {name: tuple(sorted(found, key=in_order)) for name, found in behind.items()}
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """The place of each box in flow order."""
+        return {name: at for at, name in enumerate(self.boxes)}
 
     def next_boxes(self, name: str) -> tuple[str, ...]:
         """The boxes that read what a box writes."""
@@ -113,7 +118,7 @@ class FlowModel:
             if name not in found:
                 found.add(name)
                 stack += self.boxes_before(name)
-        return tuple(name for name in self.boxes if name in found)
+        return tuple(sorted(found, key=self.place.__getitem__))
 
     def outputs_of(self, name: str) -> tuple[str, ...]:
         """The outputs that a box leads to."""

@@ -61,7 +61,7 @@ class SuperboxTree:
     @cached_property
     def downstream(self) -> dict[str, tuple[str, ...]]:
         """D(b) within the tree: each box, and those that its tuples pass, in flow order."""
-        place = {name: at for at, name in enumerate(self.model.boxes)}
+        place = self.model.place
         found: dict[str, tuple[str, ...]] = {}
         for name in sorted(self.boxes, key=place.__getitem__, reverse=True):
             behind = {name}.union(*(found[reader] for reader, _ in self.fed[name]))

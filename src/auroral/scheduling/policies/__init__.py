@@ -1,12 +1,15 @@
 """Schedulers: which application runs next, and how (pure).
 
-The first level ranks boxes (`rankings`, `utility_first`), the second level turns the box
-that was chosen into calls (`plans`). `make_scheduler` puts them together.
+The first level ranks boxes (`rankings`, `utility_first`, `buckets`, `feedback`), the second level
+turns the box that was chosen into calls (`plans`). `make_scheduler` puts them together; `choose`
+decides what settings leave to `auto`.
 """
 
 from __future__ import annotations
 
+from auroral.scheduling.policies.buckets import BucketedUtility
 from auroral.scheduling.policies.choice import choose
+from auroral.scheduling.policies.feedback import FeedbackWeights
 from auroral.scheduling.policies.rankings import OldestFirst, Ranking, RoundRobin
 from auroral.scheduling.policies.settings import SchedulerSettings
 from auroral.scheduling.policies.two_level import TwoLevelScheduler
@@ -25,7 +28,11 @@ def _ranking(settings: SchedulerSettings) -> Ranking:
     match settings.scheduler:
         case "fifo":
             return OldestFirst()
-        case "qos" | "qos-bucketed":
+        case "qos":
             return UtilityFirst(most)
+        case "qos-bucketed":
+            return BucketedUtility(settings.partitions, most)
+        case "feedback":
+            return FeedbackWeights()
         case _:
             return RoundRobin(by_output=settings.superbox in ("application", "spanner"))

@@ -35,7 +35,8 @@ class Ranking(Protocol):
     ) -> Iterator[Candidate]:
         """Boxes that can be called, the most urgent one first; priorities are written at once.
 
-        `changed` are the boxes whose queues have changed since it was asked before.
+        `changed` are the boxes of the network whose queues have changed since it was asked before,
+        in flow order.
         """
         ...
 
@@ -94,8 +95,6 @@ class RoundRobin:
     ) -> Iterator[Candidate]:
         """Those whose turn is next come first; all boxes with tuples have the same priority."""
         for box in changed:
-            if box not in self._of_box:
-                continue
             self.evaluated += 1
             queue = table[box]
             queue.priority = 1.0 if queue.queued else None
@@ -113,10 +112,10 @@ class RoundRobin:
         return self._in_turn()
 
     def _in_turn(self) -> Iterator[Candidate]:
-        ready = tuple(self._ready)
+        ready = self._ready
         start = bisect_left(ready, self._next)
-        for unit in (*ready[start:], *ready[:start]):
-            output, boxes = self._units[unit]
+        for at in range(start, start + len(ready)):
+            output, boxes = self._units[ready[at % len(ready)]]
             for box in boxes:
                 if box in self._ready_boxes:
                     yield Candidate(box, output, "it is its turn")
@@ -144,7 +143,7 @@ class OldestFirst:
         """Forget the queues of the network before."""
         self._model = model
         self._names = list(model.boxes)
-        self._place = {name: at for at, name in enumerate(self._names)}
+        self._place = model.place
         self._keys, self._ordered = {}, []
 
     def rank(
@@ -152,8 +151,6 @@ class OldestFirst:
     ) -> Iterator[Candidate]:
         """The priority of a box is the negative time at which its oldest tuple came."""
         for box in changed:
-            if box not in self._place:
-                continue
             self.evaluated += 1
             queue = table[box]
             queue.priority = -queue.oldest_arrival_s if queue.queued else None

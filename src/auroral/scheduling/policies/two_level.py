@@ -7,6 +7,7 @@ from collections.abc import Callable
 from auroral.scheduling.decisions import SchedulingPlan
 from auroral.scheduling.flow import FlowModel
 from auroral.scheduling.policies.choice import choose
+from auroral.scheduling.policies.feedback import FeedbackWeights
 from auroral.scheduling.policies.plans import PlanBuilder
 from auroral.scheduling.policies.rankings import Ranking, is_ready
 from auroral.scheduling.policies.settings import SchedulerSettings
@@ -26,6 +27,7 @@ class TwoLevelScheduler:
         self._declared = declared
         self._make_ranking = make_ranking
         self._model = FlowModel({})
+        self._place: dict[str, int] = {}
         self.settings = choose(declared, self._model)
         self._builder = PlanBuilder(self.settings)
         self.ranking = make_ranking(self.settings)
@@ -51,21 +53,28 @@ class TwoLevelScheduler:
                 self.ranking = self._make_ranking(chosen)
         self.settings = chosen
         self._model = model
+        self._place = model.place
         self.ranking.serve(model)
         self._builder.serve(model)
         self._table = None
 
     def observe(self, output: str, latency_s: float, in_good_zone: bool) -> None:
-        """Hear how an output does; only `feedback` listens."""
+        """Hear how late the latest results of an output were; only `feedback` listens."""
+        del latency_s  # The good zone says enough.
+        if isinstance(self.ranking, FeedbackWeights):
+            self.ranking.observe(output, in_good_zone)
 
     def decide(self, table: QueueTable, now_s: float, free: int) -> list[SchedulingPlan]:
         """At most `free` plans, the most urgent one first."""
-        changed = [box for box in table.changed if box in self._model.boxes]
-        if table is not self._table:
+        if table is self._table:
+            changed = [box for box in table.changed if box in self._place]
+            changed.sort(key=self._place.__getitem__)
+        else:
             # Nothing is known of this table yet: look at all of it.
+            if self._table is not None:
+                self.ranking.serve(self._model)
             self._table, self._ready = table, set()
-            self.ranking.serve(self._model)
-            changed = [box for box in self._model.boxes if box in table.queues]
+            changed = [box for box in self._place if box in table.queues]
         candidates = self.ranking.rank(table, changed, now_s)
         for box in changed:
             (self._ready.add if is_ready(table[box]) else self._ready.discard)(box)

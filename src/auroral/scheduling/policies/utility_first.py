@@ -53,7 +53,7 @@ class UtilityFirst:
     def serve(self, model: FlowModel) -> None:
         """Compute what each box still needs to its outputs."""
         self._paths = output_paths(model)
-        self._place = {name: at for at, name in enumerate(model.boxes)}
+        self._place = model.place
         self._ready = {}
 
     def rank(
@@ -61,13 +61,12 @@ class UtilityFirst:
     ) -> Iterator[Candidate]:
         """By p-tuple; equal boxes in flow order."""
         for box in changed:
-            if box in self._place:
-                if is_ready(table[box]):
-                    self._ready[box] = None
-                else:
-                    self._ready.pop(box, None)
-                    if not table[box].queued:
-                        table[box].priority = None
+            if is_ready(table[box]):
+                self._ready[box] = None
+            else:
+                self._ready.pop(box, None)
+                if not table[box].queued:
+                    table[box].priority = None
         ranked: list[_Ranked] = []
         for box in self._ready:
             found = self.evaluate(table, box, now_s)
