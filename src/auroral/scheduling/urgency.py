@@ -11,60 +11,36 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import NamedTuple
 
-from auroral.qos.graphs import QoS
+from auroral.qos.curves import Curve
+from auroral.qos.graphs import QoS, latency_curve
 from auroral.scheduling.flow import FlowModel
-
-DEFAULT_LATENCY_GRAPH: tuple[tuple[float, float], ...] = ((0.0, 1.0), (1.0, 1.0), (60.0, 0.0))
-"""What delay is worth to an output that does not say it."""
 
 
 class UrgencyGraph:
     """The gradient of a latency graph, positive where utility falls, and its critical points.
 
-    >>> graph = UrgencyGraph([(0, 1), (2, 1), (10, 0)])
-    >>> graph.gradient(1.5), graph.gradient(2), graph.gradient(10)
-    (0.0, 0.125, 0.0)
-    >>> graph.slack(1.5), graph.slack(2), graph.slack(10), graph.good_until
-    (0.5, 8.0, inf, 2.0)
+    >>> graph = UrgencyGraph(Curve.through([(0, 1), (2, 1), (10, 0)]))
+    >>> graph.critical, graph.gradients, graph.good_until
+    ([2.0, 10.0], [0.0, 0.125, 0.0], 2.0)
     """
 
     __slots__ = ("critical", "good_until", "gradients")
 
-    def __init__(self, points: Iterable[tuple[float, float]]):
-        ordered = sorted((float(x), float(y)) for x, y in points)
-        best = max(y for _, y in ordered)
-        self.good_until = (
-            math.inf if ordered[-1][1] == best else max(x for x, y in ordered if y == best)
-        )
+    def __init__(self, curve: Curve, weight: float = 1.0):
+        self.good_until = curve.good_until
         """The end of the good zone: the largest latency of full utility."""
-        slopes = [(y0 - y1) / (x1 - x0) for (x0, y0), (x1, y1) in pairwise(ordered)]
-        self.critical: list[float] = []
+        self.critical: list[float] = list(curve.critical_points)
         """Latencies at which the gradient changes, ascending."""
-        self.gradients: list[float] = [0.0]
+        self.gradients = [0.0, *(max(0.0, -weight * curve.gradient(at)) for at in self.critical)]
         """Utility lost per second before the first critical point, and behind each."""
-        for (x, _), slope in zip(ordered, [*slopes, 0.0], strict=True):
-            if not math.isclose(slope, self.gradients[-1], rel_tol=1e-9):
-                self.critical.append(x)
-                self.gradients.append(slope)
-
-    def gradient(self, latency_s: float) -> float:
-        """How much utility a second more costs."""
-        return self.gradients[bisect_right(self.critical, latency_s)]
-
-    def slack(self, latency_s: float) -> float:
-        """Seconds to the next critical point; infinite behind the last one."""
-        at = bisect_right(self.critical, latency_s)
-        return self.critical[at] - latency_s if at < len(self.critical) else math.inf
 
 
 def urgency_graph(qos: QoS | None) -> UrgencyGraph:
-    """The graph of an output, or the default one."""
-    if qos is None or qos.latency is None:
-        return UrgencyGraph(DEFAULT_LATENCY_GRAPH)
-    return UrgencyGraph(qos.latency)
+    """The graph of an output, or the default one; its weight is what latency counts in utility."""
+    has_graph = qos is not None and qos.latency is not None
+    return UrgencyGraph(latency_curve(qos), qos.share("latency") if qos and has_graph else 1.0)
 
 
 @dataclass(frozen=True)
@@ -139,7 +115,8 @@ def p_tuple(
 ) -> PTuple:
     """The priority of a box [2 §6.1]: utilities of its outputs summed, the least of their slacks.
 
-    >>> tight = OutputPath("alerts", UrgencyGraph([(0, 1), (2, 1), (4, 0)]), 0.5, 0.01)
+    >>> graph = UrgencyGraph(Curve.through([(0, 1), (2, 1), (4, 0)]))
+    >>> tight = OutputPath("alerts", graph, calls_s=0.5, tuple_s=0.01)
     >>> p_tuple([tight], 50, mean_arrival_s=7.0, oldest_s=6.5, now_s=8.5)
     PTuple(utility=0.5, negative_slack_s=-1.5, age_s=2.0, output='alerts')
     """
