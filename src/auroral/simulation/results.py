@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from auroral.qos.graphs import QoS
+from auroral.qos.curves import Curve
+from auroral.qos.graphs import QoS, latency_curve
 from auroral.simulation.runs import TupleRun
 
 
@@ -83,23 +87,32 @@ class SimulatedOutput:
         place = int(np.searchsorted(reached, share * self.tuples))
         return float(np.array(self._delays_s)[order][min(place, len(order) - 1)])
 
+    @cached_property
+    def latency(self) -> Curve:
+        """The latency graph of the output, or the default one."""
+        return latency_curve(self.qos)
+
     @property
     def utility(self) -> float:
-        """The utility of a tuple by its latency, on average; 1 without a graph or tuples."""
-        if self.qos is None or self.qos.latency is None or not self.tuples:
+        """The utility of a tuple by its latency, on average; 1 without tuples."""
+        if not self.tuples:
             return 1.0
-        points = sorted(self.qos.latency)
-        found = np.interp(self._delays_s, [x for x, _ in points], [y for _, y in points])
-        return float(np.average(found, weights=self._counts))
+        return float(np.average(_values(self.latency, self._delays_s), weights=self._counts))
 
     @property
     def value_utility(self) -> float:
-        """The utility of all tuples by their values together: what a drop takes something from."""
-        if self.qos is None or self.qos.value is None:
+        """The utility of all tuples by their values together: drops take something from it."""
+        curve = None if self.qos is None else self.qos.curves.get("value")
+        if curve is None or not self._counts:
             return float(self.tuples)
-        points = sorted(self.qos.value.graph)
-        found = np.interp(self._values, [x for x, _ in points], [y for _, y in points])
-        return float(np.dot(found, self._counts)) if self._counts else 0.0
+        return float(np.dot(_values(curve, self._values), self._counts))
+
+
+def _values(curve: Curve, xs: list[float]) -> npt.NDArray[np.floating[Any]]:
+    found: npt.NDArray[np.floating[Any]] = np.interp(
+        xs, [x for x, _ in curve.points], [y for _, y in curve.points]
+    )
+    return found
 
 
 @dataclass

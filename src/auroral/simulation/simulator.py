@@ -16,7 +16,6 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from auroral.qos.graphs import QoS
 from auroral.scheduling.decisions import Scheduler, SchedulingPlan
 from auroral.scheduling.flow import FlowBox, FlowModel
 from auroral.scheduling.queues import QueueTable
@@ -90,14 +89,6 @@ def simulate(
     return simulation.run(arriving, until_s)
 
 
-def good_zone_s(qos: QoS | None) -> float | None:
-    """δ of [1 §4.1]: the longest latency with full utility; None without a latency graph."""
-    if qos is None or qos.latency is None:
-        return None
-    full = max(utility for _, utility in qos.latency)
-    return float(max(latency for latency, utility in qos.latency if utility == full))
-
-
 class _SimulatedBox:
     """A box with its queue, and the shares of its results that go to its arcs."""
 
@@ -163,7 +154,6 @@ class _NetworkSimulation:
         self._given: dict[str, list[SimulatedOutput]] = {}
         for one in model.outputs.values():
             self._given.setdefault(one.arc, []).append(outputs[one.name])
-        self._zones_s = {name: good_zone_s(one.qos) for name, one in outputs.items()}
         self._observer = scheduler if isinstance(scheduler, ObservesOutputs) else None
         self._evaluating = scheduler if isinstance(scheduler, CountsEvaluations) else None
         self._bucketing = scheduler if isinstance(scheduler, CountsBuckets) else None
@@ -271,8 +261,7 @@ class _NetworkSimulation:
         for output in self._given.get(arc, ()):
             mean_s = output.add(runs, end_s, apart_s)
             if self._observer is not None:
-                zone_s = self._zones_s[output.name]
-                self._observer.observe(output.name, mean_s, zone_s is None or mean_s <= zone_s)
+                self._observer.observe(output.name, mean_s, mean_s <= output.latency.good_until)
             if self._shedder:
                 self._period_delays.setdefault(output.name, []).append(mean_s)
         for reader in self._model.readers.get(arc, ()):
