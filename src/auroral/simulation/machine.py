@@ -22,9 +22,10 @@ class SimulatedMachine:
     bucket_s: float = 0.0
     """For each bucket that it looks into in a decision."""
     planning_s: float = 0.0
-    """For each call that it plans."""
+    """For each box that it puts into a plan."""
     storage_call_s: float = 0.0
-    """Each time that a plan asks for tuples: once, since storage brings all that it needs."""
+    """Each time that a plan asks for tuples: storage brings a train for each of its boxes at once
+    [2 §4.1], so only a box that is called again for tuples of its queue asks once more."""
     storage_tuple_s: float = 0.0
     """For each tuple that a plan gets from storage; tuples that an earlier call of the same plan
     has made are in memory [1 §4.3]."""

@@ -110,7 +110,8 @@ class _Worker:
     called: _SimulatedBox | None = None
     taken: list[TupleRun] = field(default_factory=list)
     tuples: int = 0
-    asked_storage: bool = False
+    brought: set[str] = field(default_factory=set)
+    """Boxes that have had the tuples that storage brought for this plan."""
     made: dict[str, int] = field(default_factory=dict)
     """Tuples that calls of this plan have made for boxes, and that are still in memory."""
 
@@ -313,7 +314,7 @@ class _NetworkSimulation:
             machine.decision_s
             + machine.evaluation_s * evaluated
             + machine.bucket_s * visited
-            + machine.planning_s * sum(len(plan.calls) for plan in plans)
+            + machine.planning_s * sum(len({call.box for call in plan.calls}) for plan in plans)
         )
         result.spent.scheduler_s += took_s
         self._decided_s = max(self._now_s, self._decided_s) + took_s
@@ -350,10 +351,12 @@ class _NetworkSimulation:
         in_memory = min(worker.made.get(box.box.name, 0), worker.tuples)
         if in_memory:
             worker.made[box.box.name] -= in_memory
-        storage_s = machine.storage_tuple_s * (worker.tuples - in_memory)
-        if not worker.asked_storage:
-            storage_s += machine.storage_call_s
-            worker.asked_storage = True
+        stored = worker.tuples - in_memory
+        storage_s = machine.storage_tuple_s * stored
+        if stored:
+            if not worker.brought or box.box.name in worker.brought:
+                storage_s += machine.storage_call_s
+            worker.brought.add(box.box.name)
         processing_s = worker.tuples * box.box.cost_s
         worker_s = box.box.call_s + self._switching_s
         spent.processing_s += processing_s
