@@ -29,15 +29,20 @@ from auroral.simulation.runs import RunQueue, Share, TupleRun
 class CountsEvaluations(Protocol):
     """A scheduler that counts the work of its decisions."""
 
-    evaluated: int
-    """Boxes whose priority was computed so far."""
+    @property
+    def evaluated(self) -> int:
+        """Boxes whose priority was computed so far."""
+        ...
 
 
 @runtime_checkable
 class CountsBuckets(Protocol):
     """A scheduler that counts the buckets that it looks into."""
 
-    buckets_visited: int
+    @property
+    def buckets_visited(self) -> int:
+        """Buckets that it has looked into so far."""
+        ...
 
 
 @runtime_checkable

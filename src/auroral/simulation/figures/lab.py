@@ -21,20 +21,20 @@ CALL_S = 0.0002
 """A call of a box on the prototype."""
 
 PROTOTYPE = SimulatedMachine(
-    decision_s=0.0004,
+    decision_s=0.0008,
     evaluation_s=0.000002,
     bucket_s=0.0000005,
-    planning_s=0.0001,
-    storage_call_s=0.0005,
+    planning_s=0.0003,
+    storage_call_s=0.001,
     storage_tuple_s=0.00005,
 )
-"""Overheads of the order of those of [2], whose boxes take 0.1 to 1 ms for a tuple: [1 §4.3] tells
-of 3,200 box calls per second with trains and superboxes. The papers do not give them one by one;
-shapes of figures depend on their order of magnitude only."""
+"""Assumed overheads of the prototype of [2], whose boxes take 0.1 to 1 ms for a tuple.
 
-ROUND_ROBIN_BOXES = SchedulerSettings(
-    scheduler="rr", superbox="box", traversal="mc", train=None
-)
+The papers do not give them one by one. These are chosen so that the proportions of [2 Fig. 9] come
+out about as printed; the other figures follow from them.
+"""
+
+ROUND_ROBIN_BOXES = SchedulerSettings(scheduler="rr", superbox="box", traversal="mc", train=None)
 ROUND_ROBIN_APPLICATIONS = replace(ROUND_ROBIN_BOXES, superbox="application")
 UTILITY_FIRST_BOXES = replace(ROUND_ROBIN_BOXES, scheduler="qos")
 
