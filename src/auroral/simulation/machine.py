@@ -19,8 +19,6 @@ class SimulatedMachine:
     """Each time that the scheduler is asked."""
     evaluation_s: float = 0.0
     """For each box whose priority it computes in a decision."""
-    bucket_s: float = 0.0
-    """For each bucket that it looks into in a decision."""
     planning_s: float = 0.0
     """For each box that it puts into a plan."""
     storage_call_s: float = 0.0

@@ -36,16 +36,6 @@ class CountsEvaluations(Protocol):
 
 
 @runtime_checkable
-class CountsBuckets(Protocol):
-    """A scheduler that counts the buckets that it looks into."""
-
-    @property
-    def buckets_visited(self) -> int:
-        """Buckets that it has looked into so far."""
-        ...
-
-
-@runtime_checkable
 class ObservesOutputs(Protocol):
     """A scheduler that wants to know how outputs do."""
 
@@ -162,7 +152,6 @@ class _NetworkSimulation:
             self._given.setdefault(one.arc, []).append(outputs[one.name])
         self._observer = scheduler if isinstance(scheduler, ObservesOutputs) else None
         self._evaluating = scheduler if isinstance(scheduler, CountsEvaluations) else None
-        self._bucketing = scheduler if isinstance(scheduler, CountsBuckets) else None
         self._switching_s = machine.switching_s(len(model.boxes)) if machine.switch_s else 0.0
         self._now_s = 0.0
         self._decided_s = 0.0
@@ -309,16 +298,13 @@ class _NetworkSimulation:
         self._stale.clear()
         machine, result = self._machine, self._result
         evaluated = self._evaluating.evaluated if self._evaluating else 0
-        visited = self._bucketing.buckets_visited if self._bucketing else 0
         plans = self._scheduler.decide(self._table, self._now_s, wanted)
         evaluated = self._evaluating.evaluated - evaluated if self._evaluating else 0
-        visited = self._bucketing.buckets_visited - visited if self._bucketing else 0
         result.decisions += 1
         result.evaluated += evaluated
         took_s = (
             machine.decision_s
             + machine.evaluation_s * evaluated
-            + machine.bucket_s * visited
             + machine.planning_s * sum(len({call.box for call in plan.calls}) for plan in plans)
         )
         result.spent.scheduler_s += took_s

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,8 +21,7 @@ CALL_S = 0.0002
 
 PROTOTYPE = SimulatedMachine(
     decision_s=0.0008,
-    evaluation_s=0.000002,
-    bucket_s=0.0000005,
+    evaluation_s=0.000005,
     planning_s=0.0003,
     storage_call_s=0.001,
     storage_tuple_s=0.00005,
@@ -36,7 +34,6 @@ out about as printed; the other figures follow from them.
 
 ROUND_ROBIN_BOXES = SchedulerSettings(scheduler="rr", superbox="box", traversal="mc", train=None)
 ROUND_ROBIN_APPLICATIONS = replace(ROUND_ROBIN_BOXES, superbox="application")
-UTILITY_FIRST_BOXES = replace(ROUND_ROBIN_BOXES, scheduler="qos")
 
 
 @dataclass(frozen=True)
@@ -53,9 +50,6 @@ class FigureScale:
     def random(self) -> np.random.Generator:
         """Randomness of its own for a network."""
         return np.random.default_rng(self.seed)
-
-
-Figure = Callable[[FigureScale], "object"]
 
 
 def run_loaded(
