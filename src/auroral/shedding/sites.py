@@ -92,7 +92,7 @@ class DropSite:
 def random_sites(model: FlowModel) -> list[DropSite]:
     """A site for each set of outputs that some boxes lead to, tuples chosen at random."""
     found = []
-    for outputs, boxes in _regions(model).items():
+    for outputs, boxes in _regions(model):
         everything = dict.fromkeys(outputs, 1.0)
         cell = SiteCell(1.0, everything, everything)
         entries = _entries(model, boxes)
@@ -131,7 +131,7 @@ def semantic_sites(
         for name, output in model.outputs.items()
         if name in histograms and output.qos is not None and output.qos.value is not None
     }
-    for outputs, boxes in _regions(model).items():
+    for outputs, boxes in _regions(model):
         arcs = {arc for name in boxes for arc in model.boxes[name].inputs}
         for output in outputs:
             if not cells.get(output):
@@ -248,13 +248,17 @@ def _reach(
     return min(1.0, left / came) if came else 1.0
 
 
-def _regions(model: FlowModel) -> dict[tuple[str, ...], list[str]]:
-    """Boxes by the outputs that they lead to; those that lead to none are left out."""
-    found: dict[tuple[str, ...], list[str]] = {}
+def _regions(model: FlowModel) -> list[tuple[tuple[str, ...], list[str]]]:
+    """Boxes by the outputs that they lead to; those that lead to none are left out.
+
+    Boxes that also lead to boxes without outputs, such as those that change tables, are apart.
+    """
+    found: dict[tuple[tuple[str, ...], bool], list[str]] = {}
     for name in model.boxes:
         if model.outputs_of(name):
-            found.setdefault(model.outputs_of(name), []).append(name)
-    return found
+            key = model.outputs_of(name), _has_side_effects(model, [name])
+            found.setdefault(key, []).append(name)
+    return [(outputs, boxes) for (outputs, _), boxes in found.items()]
 
 
 def _entries(model: FlowModel, boxes: Collection[str]) -> tuple[Entry, ...]:
