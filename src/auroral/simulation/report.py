@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,11 @@ class SimulationReport:
     tables: list[SimulationTable] = field(default_factory=list)
     findings: list[ShapeFinding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    logarithmic: bool = False
-    """Whether a chart has powers of ten on its y axis."""
+    x_scale: Literal["linear", "log"] = "linear"
+    y_scale: Literal["linear", "log"] = "linear"
+    """How a chart is scaled."""
     bars: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """For a chart of stacked bars: the parts of each bar."""
-    level: float | None = None
-    """For a chart: a horizontal line for reference."""
 
     def add(self, curve: str, x: float, y: float) -> None:
         """Add a point to a curve."""

@@ -116,6 +116,16 @@ def _values(curve: Curve, xs: list[float]) -> npt.NDArray[np.floating[Any]]:
 
 
 @dataclass
+class BoxLoad:
+    """What a box did."""
+
+    calls: int = 0
+    tuples: int = 0
+    busy_s: float = 0.0
+    most_queued: int = 0
+
+
+@dataclass
 class MemoryTrace:
     """The bytes of all queues over time: a step function."""
 
@@ -153,6 +163,7 @@ class SimulationResult:
     """What happened until all tuples were processed, or until the simulation was stopped."""
 
     outputs: Mapping[str, SimulatedOutput]
+    boxes: Mapping[str, BoxLoad]
     spent: TimeSpent = field(default_factory=TimeSpent)
     memory: MemoryTrace = field(default_factory=MemoryTrace)
     end_s: float = 0.0
@@ -161,8 +172,6 @@ class SimulationResult:
     decisions: int = 0
     plans: int = 0
     calls: int = 0
-    box_tuples: int = 0
-    """Tuples that went into boxes, each box counted."""
     waiting: int = 0
     """Tuples that were in queues when the simulation was stopped."""
     events: int = 0

@@ -34,6 +34,8 @@ class ControlledShedder:
             name: latency_curve(output.qos).good_until for name, output in model.outputs.items()
         }
         self._latencies_s: dict[str, float] = {}
+        self.active = self._controller.active
+        """Whether this network sheds load at all."""
         self.outside: list[float] = []
         """The share of outputs outside their good zone, period by period."""
 

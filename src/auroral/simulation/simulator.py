@@ -21,7 +21,7 @@ from auroral.scheduling.flow import FlowBox, FlowModel
 from auroral.scheduling.queues import QueueTable
 from auroral.shedding.drops import Drop
 from auroral.simulation.machine import SimulatedMachine
-from auroral.simulation.results import SimulatedOutput, SimulationResult
+from auroral.simulation.results import BoxLoad, SimulatedOutput, SimulationResult
 from auroral.simulation.runs import RunQueue, Share, TupleRun
 
 
@@ -87,11 +87,12 @@ def simulate(
 class _SimulatedBox:
     """A box with its queue, and the shares of its results that go to its arcs."""
 
-    __slots__ = ("box", "queue", "running", "shares")
+    __slots__ = ("box", "load", "queue", "running", "shares")
 
     def __init__(self, box: FlowBox):
         self.box = box
         self.queue = RunQueue()
+        self.load = BoxLoad()
         self.shares = {arc: Share(share) for arc, share in box.selectivities.items()}
         self.running = False
 
@@ -146,7 +147,8 @@ class _NetworkSimulation:
         self._boxes = {name: _SimulatedBox(box) for name, box in model.boxes.items()}
         self._table = QueueTable(model.boxes)
         outputs = {one.name: SimulatedOutput(one.name, one.qos) for one in model.outputs.values()}
-        self._result = SimulationResult(outputs)
+        loads = {name: box.load for name, box in self._boxes.items()}
+        self._result = SimulationResult(outputs, loads)
         self._given: dict[str, list[SimulatedOutput]] = {}
         for one in model.outputs.values():
             self._given.setdefault(one.arc, []).append(outputs[one.name])
@@ -334,7 +336,8 @@ class _NetworkSimulation:
         self._refused = False
 
     def _begin_call(self, worker: _Worker, box: _SimulatedBox, most: int | None) -> float:
-        machine, spent, result = self._machine, self._result.spent, self._result
+        machine, spent, load = self._machine, self._result.spent, box.load
+        load.most_queued = max(load.most_queued, box.queue.queued)
         worker.taken = box.queue.take(most)
         worker.tuples = sum(run[1] for run in worker.taken)
         worker.called = box
@@ -353,9 +356,12 @@ class _NetworkSimulation:
         spent.processing_s += processing_s
         spent.worker_s += worker_s
         spent.storage_s += storage_s
-        result.calls += 1
-        result.box_tuples += worker.tuples
-        return processing_s + worker_s + storage_s
+        self._result.calls += 1
+        lasts_s = processing_s + worker_s + storage_s
+        load.calls += 1
+        load.tuples += worker.tuples
+        load.busy_s += lasts_s
+        return lasts_s
 
     def _end_call(self, worker: _Worker) -> None:
         box, taken = worker.called, worker.taken

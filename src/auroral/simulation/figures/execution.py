@@ -32,7 +32,11 @@ def thread_per_box(scale: FigureScale) -> SimulationReport:
     with the number of boxes, as in the paper.
     """
     report = SimulationReport(
-        "fig3", "Stream execution models [2 Fig. 3]", "boxes", "mean latency [s]"
+        "fig3",
+        "Stream execution models [2 Fig. 3]",
+        "boxes",
+        "mean latency [s]",
+        y_scale="log",
     )
     threads = SimulatedMachine(switch_s=0.00005, cached_threads=50)
     for boxes in (50, 100, 200, 300, 400, 500, 600):
@@ -75,7 +79,7 @@ def box_or_application(scale: FigureScale) -> SimulationReport:
         "Box versus application scheduling [2 Fig. 5]",
         "capacity",
         "mean latency [s]",
-        logarithmic=True,
+        y_scale="log",
     )
     model = TreeWorkload(5, call_s=CALL_S).model(scale.random())
     for capacity in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):

@@ -75,11 +75,14 @@ def utility_by_load(scale: FigureScale) -> SimulationReport:
 def utility_by_partitions(scale: FigureScale) -> SimulationReport:
     """[2 Fig. 13]: utility of bucketed scheduling by the number of partitions."""
     report = SimulationReport(
-        "fig13", "Bucketing effects on QoS [2 Fig. 13]", "partitions", "mean utility"
+        "fig13",
+        "Bucketing effects on QoS [2 Fig. 13]",
+        "partitions",
+        "mean utility",
+        x_scale="log",
     )
     results = _bucketed(scale)
     exact = results[None]
-    report.level = exact.mean_utility
     for partitions in PARTITIONS:
         report.add("bucketed", partitions, results[partitions].mean_utility)
         report.add("slope-slack (exact)", partitions, exact.mean_utility)
@@ -114,7 +117,11 @@ def utility_by_partitions(scale: FigureScale) -> SimulationReport:
 def overhead_by_partitions(scale: FigureScale) -> SimulationReport:
     """[2 Fig. 14]: the time of the bucketing scheduler by the number of partitions."""
     report = SimulationReport(
-        "fig14", "Bucketing overheads [2 Fig. 14]", "partitions", "time in the scheduler [s]"
+        "fig14",
+        "Bucketing overheads [2 Fig. 14]",
+        "partitions",
+        "time in the scheduler [s]",
+        x_scale="log",
     )
     results = _bucketed(scale)
     for partitions in PARTITIONS:
