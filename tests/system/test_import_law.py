@@ -21,6 +21,7 @@ LAYERS = (
     ("boxes",),
     ("tables",),
     ("continuous",),
+    ("optimizer",),
     ("scheduling",),
     ("storage", "io", "reference", "kernels"),
     ("history",),
