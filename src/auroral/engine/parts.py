@@ -28,6 +28,7 @@ from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.clock import MonotoneClock
 from auroral.engine.runtime.loop import ALL_SOURCES, Loop
 from auroral.engine.runtime.pool import StepPool
+from auroral.engine.runtime.reordering import OrderOptimizer
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.tables.live import LiveTables
@@ -127,6 +128,7 @@ def put_together(
         OutputQuality(store, queries, times, decisions),
         rates,
         locks,
+        OrderOptimizer(),
     )
     plan = initial_plan(context)
     checked = plan.checked

@@ -135,6 +135,8 @@ class OrderOptimizer:
         if not history.is_settled(step):
             return None
         estimates = self.estimates(subnetworks, boxes)
+        if not estimates.keys() >= {box for move in current for box in (move.box, move.past)}:
+            return None  # an earlier run has found that order; it was not measured again yet
         best = subnetworks.best(boxes, estimates)
         if subnetworks.places(best) == subnetworks.places(current):
             return None

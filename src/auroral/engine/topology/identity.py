@@ -82,6 +82,8 @@ def restored(
                 entry |= {key: part for key, part in known[section][name].items() if key == "qos"}
     network = Network.parse(stored, directory=given.directory)
     network.imports = given.imports
+    own = {option: getattr(network.engine, option) for option in _ENGINE}
+    network.engine = given.engine.model_copy(update=own)
     for section in ("streams", "tables", "outputs"):
         for name, entry in stored.get(section, {}).items():
             if known.get(section, {}).get(name) == entry:
