@@ -21,6 +21,7 @@ LAYERS = (
     ("boxes",),
     ("tables",),
     ("continuous",),
+    ("optimizer",),
     ("scheduling",),
     ("shedding",),
     ("storage", "io", "reference", "kernels"),

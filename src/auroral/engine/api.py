@@ -331,7 +331,7 @@ class Engine:
     def story(self, name: str) -> list[dict[str, Any]]:
         """Why a box, output, stream or query ran, waited, was moved or shed; newest last."""
         self._require_running()
-        describe_entity(name, self.network, self._loop.execution.checked, self.stats())
+        describe_entity(name, self.network, self._loop.execution.plan.unmoved, self.stats())
         return self._context.decisions.story(name)
 
     def set_qos(self, output: str, qos: QoS | Mapping[str, Any] | None) -> None:
@@ -682,7 +682,7 @@ class Engine:
     def describe(self, name: str) -> dict[str, Any]:
         """What is known of one entity: its declaration, schema, counts and progress."""
         self._require_running()
-        checked = self._loop.execution.checked
+        checked = self._loop.execution.plan.unmoved
         found = describe_entity(name, self.network, checked, self.stats())
         if "quality" in found:
             found["quality"] |= self._context.quality.described(name)

@@ -15,6 +15,7 @@ from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.results.outputs import AttachedResults
 from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.pool import StepPool
+from auroral.engine.runtime.reordering import OrderOptimizer
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.shedding.control import SheddingControl
 from auroral.engine.tables.live import LiveTables
@@ -81,3 +82,4 @@ class EngineContext:
     rates: ArrivalRates
     shedding: SheddingControl
     locks: EngineLocks = field(default_factory=EngineLocks)
+    optimizer: OrderOptimizer = field(default_factory=OrderOptimizer)

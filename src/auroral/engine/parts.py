@@ -28,6 +28,7 @@ from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.clock import MonotoneClock
 from auroral.engine.runtime.loop import ALL_SOURCES, Loop
 from auroral.engine.runtime.pool import StepPool
+from auroral.engine.runtime.reordering import OrderOptimizer
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.shedding.control import SheddingControl
@@ -130,6 +131,7 @@ def put_together(
         rates,
         SheddingControl(store, decisions, clock),
         locks,
+        OrderOptimizer(),
     )
     plan = initial_plan(context)
     checked = plan.checked

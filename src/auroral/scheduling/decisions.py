@@ -35,10 +35,6 @@ class Scheduler(Protocol):
         """Decide for this network from now on: boxes, costs or graphs have changed."""
         ...
 
-    def observe(self, output: str, latency_s: float, in_good_zone: bool) -> None:
-        """Hear how late the latest results of an output were."""
-        ...
-
     def decide(self, table: QueueTable, now_s: float, free: int) -> list[SchedulingPlan]:
         """At most `free` plans, the most urgent one first; none if nothing waits.
 

@@ -30,11 +30,12 @@ def statistics(
     execution: Execution, store: Store, queries: QueryRegistry, *, wall: bool
 ) -> dict[str, Any]:
     """Counts, times and marks as plain data."""
-    checked, watermarks, outputs = execution.checked, execution.watermarks, execution.outputs
+    checked, watermarks, outputs = execution.plan.unmoved, execution.watermarks, execution.outputs
     superboxes, stateful = execution.superboxes, execution.stateful
     with store.lock:
         counts, costs = dict(store.counters), dict(store.costs)
-    progress = watermarks.shown()
+    displaced = execution.checked.displaced
+    progress = {arc: marks for arc, marks in watermarks.shown().items() if arc not in displaced}
     rates = execution.context.rates.all(time.monotonic())
     streams = {
         name: {
@@ -113,6 +114,9 @@ def statistics(
         },
         "tables": _tables(execution, counts),
         "scheduler": _scheduling(execution),
+        "optimizer": execution.context.optimizer.statistics(
+            execution.plan.subnetworks, execution.plan.epoch.moves
+        ),
         "steps": {
             "count": steps,
             "median_s": round(st.median(recent), 6) if recent else None,

@@ -21,6 +21,7 @@ from auroral.engine.lifecycle.pending import (
 )
 from auroral.engine.lifecycle.standalone import FAILED, StandaloneQueries, StandaloneQuery
 from auroral.ids import PendingReader, QueryBoxId
+from auroral.optimizer import Move
 from auroral.storage import Change, Forgotten
 
 
@@ -86,6 +87,10 @@ class Lifecycle:
     ) -> Change:
         """Another network is declared, to be there from a moment on."""
         return self.epochs.plan_network(moment, declared, document, drained)
+
+    def order_changed(self, moment: int, moves: Sequence[Move]) -> Change:
+        """The optimiser lets boxes change places at a moment."""
+        return self.epochs.plan_order(moment, moves)
 
     def epoch_reached(
         self,

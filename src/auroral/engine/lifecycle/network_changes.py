@@ -73,7 +73,7 @@ class NetworkChanges:
             }
             candidate = Epoch(0, declared, latest.flows)
             _require_same_engine(latest.declared, declared)
-            before = check_expanded(resolver, latest, {})
+            before = check_expanded(resolver, latest, {})  # in the declared order
             after = check_expanded(resolver, Epoch(0, declared, []), {})
             change = compare(before, after, (latest.declared.network, declared.network))
             self._require_unread(change, removed)

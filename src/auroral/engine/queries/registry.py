@@ -32,6 +32,7 @@ from auroral.ids import is_eddy
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema
+from auroral.optimizer import Move
 from auroral.storage import HELD, Change, Forgotten, QueryRow, Store
 
 NEXT = "next_query"
@@ -270,6 +271,12 @@ class QueryRegistry:
             self._network = declared.network
             self.changed = max(self.changed, moment)
             self.changes += 1
+
+    def change_order(self, moment: int, moves: Sequence[Move]) -> None:
+        """Let boxes have changed places from a moment on."""
+        with self.lock:
+            self._store.commit(self.lifecycle.order_changed(moment, moves))
+            self.changed = max(self.changed, moment)
 
     def schema(self, name: str, given: Any) -> Schema:
         """The fields of a query that may come."""

@@ -10,8 +10,9 @@ from typing import Any
 
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.runtime.arrival_times import ArrivalTimes
-from auroral.scheduling.decisions import PlannedCall, Scheduler, SchedulingPlan
+from auroral.scheduling.decisions import PlannedCall, SchedulingPlan
 from auroral.scheduling.flow import FlowModel
+from auroral.scheduling.policies import TwoLevelScheduler
 from auroral.scheduling.queues import QueueTable
 
 _FRESH_S = 1.0
@@ -57,7 +58,7 @@ class StepScheduler:
     clock.
     """
 
-    scheduler: Scheduler
+    scheduler: TwoLevelScheduler
     model: Callable[[], FlowModel]
     boxes: Mapping[str, Sequence[str]]
     """The boxes of each superbox, for stories."""
@@ -153,10 +154,13 @@ class StepScheduler:
 
     def chosen(self) -> dict[str, Any]:
         """How it decides, and why so."""
-        settings = getattr(self.scheduler, "settings", None)
-        names = ("scheduler", "superbox", "traversal", "reasons")
-        found = {name: getattr(settings, name, None) for name in names}
-        return {**found, "reasons": list(found["reasons"] or ())}
+        settings = self.scheduler.settings
+        return {
+            "scheduler": settings.scheduler,
+            "superbox": settings.superbox,
+            "traversal": settings.traversal,
+            "reasons": list(settings.reasons),
+        }
 
     def started(self, superbox: str, why: str) -> None:
         """A step was started: tell it in the story of its boxes."""

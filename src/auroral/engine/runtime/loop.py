@@ -19,6 +19,7 @@ from auroral.engine.topology.execution import (
     next_epoch_start,
     next_execution,
     plan_next,
+    reorder,
     retain_for_next,
     without_failed_queries,
 )
@@ -211,6 +212,7 @@ class Loop:
             worked = self._step(complete)
             worked = self._step_attached(complete, live=worked) or worked
             worked = (not nested and self._move_on()) or worked
+            worked = (not nested and reorder(self.execution, self._ingest.at_moment)) or worked
             delivered = self.execution.sinks.deliver()
             if worked:
                 self.execution.outputs.compact()

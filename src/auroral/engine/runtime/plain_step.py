@@ -75,7 +75,7 @@ class PlainStep:
         self._learn(made + sum(segment.rows for segment in written), rows)
         change = Change(fresh=unwritten, written=written, counts=_counts(result, written))
         read = {source: sum(file.rows for file in held) for source, held in files.items()}
-        flow = StepFlow(read, result.counts)
+        flow = StepFlow(read, result.counts, spent_s=result.spent_s)
         return StepOutcome(change, _letters(result), flow=flow)
 
     def _result(self, superbox: Superbox, files: Files) -> StepResult:

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,7 +21,7 @@ from auroral.eddy.registered import NEVER
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.runtime.arrival_progress import ArrivalProgress
 from auroral.engine.runtime.deciding import StepScheduler, WaitingTuples
-from auroral.engine.runtime.measuring import CostMeter
+from auroral.engine.runtime.measuring import BoxWork, CostMeter, after_work
 from auroral.engine.runtime.plain_step import PlainStep
 from auroral.engine.runtime.pool import Finished, StepPool
 from auroral.engine.runtime.step import StepOutcome, SuperboxStep
@@ -107,6 +107,8 @@ class CommittedStep:
     train: Train
     outcome: StepOutcome
     seconds: float
+    work: Mapping[str, BoxWork] = field(default_factory=dict)
+    """What each declared box did in it; empty if nothing had to be run."""
 
 
 class StepObserver(Protocol):
@@ -464,9 +466,12 @@ class Stepper:
             self._recorder.record(change, self._watermarks, done)
         change.counts = {**change.counts, ("steps", superbox.name): 1}
         change.finished_step = running.number
+        work: Mapping[str, BoxWork] = {}
         if outcome.flow is not None:
             known = self._store.costs
-            change.costs = self._meter.costs(superbox, outcome.flow, change.counts, seconds, known)
+            work = self._meter.work(superbox, outcome.flow, change.counts, seconds)
+            change.costs = after_work(known, work)
+            change.counts = self._meter.declared_counts(change.counts)
         shed = self._shedding.shed(train, outcome.shed) if self._shedding else ShedStep()
         change.shed, change.counts = shed.rows, {**change.counts, **shed.counts}
         self._dead.commit(self._store, change, outcome.letters)
@@ -474,7 +479,7 @@ class Stepper:
         if self._shedding is not None:
             self._shedding.committed(shed)
         for observer in self._observers:
-            observer.committed(CommittedStep(train, outcome, seconds))
+            observer.committed(CommittedStep(train, outcome, seconds, work))
         self._watermarks.forget_before(done)
 
     def _blame_segments(self, segments: Iterable[Segment]) -> None:

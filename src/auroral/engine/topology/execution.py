@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from auroral.continuous.boxing.gates import gated
@@ -124,7 +125,7 @@ def build_execution(
         timeout_s=settings.step_timeout_s,
         recorder=context.history,
         scheduler=step_scheduler(context, plan),
-        observers=[context.quality],
+        observers=[context.quality, context.optimizer],
         shedding=context.shedding,
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
@@ -227,6 +228,24 @@ def next_execution(before: Execution, following: ExecutionPlan) -> Execution | N
         if following.changed is not None:
             before.sinks.let_go(following.changed.removed_outputs)
     return build_execution(before.context, following, ended=before.watermarks.ended, before=before)
+
+
+def reorder(execution: Execution, at: Callable[[], AbstractContextManager[int]]) -> bool:
+    """Let boxes change places from the moment that `at` gives on, if that is better by now."""
+    context, plan = execution.context, execution.plan
+    queries = context.queries
+    if queries.epochs.planned or not is_latest(execution) or execution.watermarks.ended is not None:
+        return False
+    found = context.optimizer.decide(plan.subnetworks, plan.epoch.moves)
+    if found is None:
+        return False
+    with queries.lock, at() as moment:
+        if queries.epochs.planned:  # something else has changed meanwhile, and begins anew
+            return False
+        queries.change_order(moment, found.moves)
+    for box, why in found.reasons:
+        context.decisions.note([box], "moved", why)
+    return True
 
 
 def without_failed_queries(before: Execution, error: RunError) -> Execution:

@@ -82,6 +82,7 @@ def restored(
                 entry |= {key: part for key, part in known[section][name].items() if key == "qos"}
     network = Network.parse(stored, directory=given.directory)
     network.imports = given.imports
+    _take_options(network, given)
     for section in ("streams", "tables", "outputs"):
         for name, entry in stored.get(section, {}).items():
             if known.get(section, {}).get(name) == entry:
@@ -97,6 +98,19 @@ def restored(
     if network == given:
         return running, bound
     return with_data_sets(network.flattened()), bound
+
+
+def _take_options(stored: Network, given: Network) -> None:
+    """Let a network that was remembered be run as the given one says.
+
+    What results depend on stays, and so do the superboxes: tuples may wait between them.
+    """
+    before, fusion = stored.engine, Fusion.of(stored)
+    kept = {option: getattr(before, option) for option in _ENGINE}
+    stored.engine = given.engine.model_copy(update=kept)
+    if Fusion.of(stored) != fusion:
+        others = {"superbox": before.superbox, "scheduler": before.scheduler}
+        stored.engine = stored.engine.model_copy(update=others)
 
 
 def _without_access(document: Mapping[str, Any]) -> None:

@@ -38,6 +38,8 @@ class StepResult:
     written: dict[str, Path] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     failed: list[tuple[str, str, str]] = field(default_factory=list)
+    spent_s: dict[str, float] = field(default_factory=dict)
+    """By box, the seconds that tasks spent in its Python functions, all tasks together."""
 
 
 class Runner:
@@ -81,11 +83,14 @@ class Runner:
                 paths = {s: [file.path for file in files] for s, files in train.items()}
                 compiled.slots.link(paths)
                 rows = dict.fromkeys(compiled.slots.files, 0) | rows
+            before = compiled.plan.function_seconds()
             if through_driver:
                 self._collect(compiled.plan, rows, result)
                 self._require_all_read(compiled.plan.data, rows, superbox)
             else:
                 self._write(compiled.plan, rows, superbox, result)
+            spent = compiled.plan.function_seconds()
+            result.spent_s = {box: after - before[box] for box, after in spent.items()}
             return result
 
         with translate_spark_errors(superbox.name):
