@@ -222,8 +222,9 @@ class OutputQuality:
         for (output, what), count in change.counts.items():
             if what == "shed" and output in served.declared:
                 told.setdefault(output, _Told()).shed += count
+        graphs = self.outputs if told else {}
         for output, one in told.items():
-            values = self._values(served, output, one.segments, now_s)
+            values = self._values(served, output, graphs.get(output), one.segments, now_s)
             self.monitor.record(output, now_s, one.delays, shed=one.shed, values=values)
 
     def _rows_within(self, segment: Segment, train: Train) -> int:
@@ -267,10 +268,14 @@ class OutputQuality:
         return [_merged(found[at : at + width]) for at in range(0, len(found), width)]
 
     def _values(
-        self, served: _Served, output: str, segments: Sequence[Segment], now_s: float
+        self,
+        served: _Served,
+        output: str,
+        qos: QoS | None,
+        segments: Sequence[Segment],
+        now_s: float,
     ) -> Floats | None:
         """Some values of the field that an output's value graph is about."""
-        qos = self.outputs.get(output)
         if qos is None or qos.value is None:
             return None
         second, seen = self._looked.get(output, (0, 0))
