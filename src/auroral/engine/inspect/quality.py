@@ -22,7 +22,7 @@ from auroral.engine.results.views import View
 from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.stepper import CommittedStep
 from auroral.engine.runtime.train import Train, cut
-from auroral.errors import StateError, UsageError, closest, list_existing
+from auroral.errors import NetworkError, StateError, UsageError, closest, list_existing
 from auroral.ids import is_eddy
 from auroral.network.check import CheckedNetwork
 from auroral.network.endpoints import require_value_field
@@ -288,7 +288,8 @@ class OutputQuality:
             segments = [one for one in segments if view is not None and one.log == view.log]
         for segment in segments:
             if segment.file and seen < MOST_VALUES:
-                with suppress(StateError):  # somebody has taken it already
+                # Somebody has taken it already, or a query was replaced that lacks the field.
+                with suppress(StateError, NetworkError):
                     values = self._column(served, view, qos.value.on, segment)
                     found.append(values[:: -(-len(values) // (MOST_VALUES - seen)) or 1])
                     seen += len(found[-1])
@@ -302,8 +303,10 @@ class OutputQuality:
             return _numbers(self._store.table(segment, [name])[name])
         if segment.rows > _LARGEST_SHARED:
             return np.zeros(0)
-        names = {name.lower(): name for name in view.schema.names}
-        return _numbers(view.rows(self._store.table(segment))[names[field.lower()]])
+        found = [name for name in view.schema.names if name.lower() == field.lower()]
+        if not found:
+            return np.zeros(0)
+        return _numbers(view.rows(self._store.table(segment))[found[0]])
 
     # ── how outputs do ──
 
