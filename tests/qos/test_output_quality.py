@@ -156,6 +156,39 @@ def test_queries_that_share_an_eddy_and_those_with_boxes_of_their_own() -> None:
         assert {name for box in model.boxes for name in model.outputs_of(box)} == {"n", "alerts"}
 
 
+def test_results_of_shared_queries_are_counted_exactly(tmp_path: Path) -> None:
+    """Also when a step tells the sum of all before, and after a restart."""
+    found = document(
+        queries={
+            "near": "SELECT vid, pos FROM reports WHERE pos < 50",
+            "mean": "SELECT vid, avg(pos) AS m FROM reports [ROWS 3, SLIDE 3] GROUP BY vid",
+            "pairs": "SELECT a.vid FROM reports [ROWS 4] a, far [ROWS 4] b WHERE a.vid = b.vid",
+            "each": {
+                "sql": "SELECT pos FROM reports WHERE pos > :least",
+                "values": [{"rule": 1, "least": 10}, {"rule": 2, "least": 40}],
+                "key": "rule",
+            },
+        },
+        outputs={
+            "n": {"from": "near"},
+            "m": {"from": "mean", "qos": {"value": {"on": "m", "graph": [[0, 0], [100, 1]]}}},
+            "p": {"from": "pairs"},
+            "e": {"from": "each", "qos": VALUED},
+        },
+    )
+    for _ in range(2):
+        with running(found, state=tmp_path, durability="process") as (engine, _clock):
+            for number in range(70):
+                engine.enqueue("reports", [(number % 2, number), (1, 45)])
+                engine.drain()
+            told = engine.stats()["qos"]
+            taken = {name: engine.dequeue(name).num_rows for name in found["outputs"]}
+            assert {name: told[name]["delivered"] for name in taken} == taken
+            assert min(taken.values()) > 0
+            assert 0 < told["m"]["value"] < 1
+            assert 0 < told["e"]["value"] < 1
+
+
 def test_qos_can_be_changed_while_running() -> None:
     with running(document()) as (engine, clock):
         engine.enqueue("reports", rows(40))

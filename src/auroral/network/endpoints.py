@@ -97,7 +97,7 @@ def check_endpoints(
             error = unknown_arc(output.from_, dict.fromkeys(names))
             raise network.locate(error, "outputs", name, "from")
         if schema is not None:
-            _check_value_graph(network, name, output, schema)
+            _check_value_graph(network, "outputs", name, output.qos, schema)
         _check_sink(network, name)
     for name, point in network.connection_points.items():
         if point.on is None:
@@ -112,6 +112,7 @@ def check_endpoints(
     for name, view in network.views.items():
         if view.from_ not in arcs:
             raise network.locate(unknown_arc(view.from_, arcs), "views", name, "from")
+        _check_value_graph(network, "views", name, view.qos, arcs[view.from_])
     _check_groups(network)
 
 
@@ -184,9 +185,11 @@ def require_value_field(qos: QoS, schema: Schema) -> None:
         raise NetworkError("BAD_QOS", problem)
 
 
-def _check_value_graph(network: Network, name: str, output: Output, schema: Schema) -> None:
-    if output.qos is not None:
+def _check_value_graph(
+    network: Network, section: str, name: str, qos: QoS | None, schema: Schema
+) -> None:
+    if qos is not None:
         try:
-            require_value_field(output.qos, schema)
+            require_value_field(qos, schema)
         except NetworkError as error:
-            raise network.locate(error, "outputs", name, "qos", "value", "on") from None
+            raise network.locate(error, section, name, "qos", "value", "on") from None

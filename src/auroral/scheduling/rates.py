@@ -12,7 +12,7 @@ _FADE_S = 5.0
 
 
 @dataclass
-class _StreamFlow:
+class _Arrivals:
     """What is known of one stream: the faded count of its arrivals, as of a time."""
 
     since_s: float
@@ -37,12 +37,12 @@ class ArrivalRates:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._flows: dict[str, _StreamFlow] = {}
+        self._flows: dict[str, _Arrivals] = {}
 
     def arrived(self, stream: str, tuples: int, now_s: float) -> None:
         """Some tuples have come."""
         with self._lock:
-            flow = self._flows.setdefault(stream, _StreamFlow(now_s, now_s))
+            flow = self._flows.setdefault(stream, _Arrivals(now_s, now_s))
             flow.faded = flow.fade(now_s) + tuples
             flow.at_s = max(flow.at_s, now_s)
 
@@ -58,6 +58,6 @@ class ArrivalRates:
             return {name: _rate(flow, now_s) for name, flow in self._flows.items()}
 
 
-def _rate(flow: _StreamFlow, now_s: float) -> float:
+def _rate(flow: _Arrivals, now_s: float) -> float:
     known_s = max(now_s - flow.since_s, 1.0)
     return flow.fade(now_s) / (_FADE_S * (1 - math.exp(-known_s / _FADE_S)))

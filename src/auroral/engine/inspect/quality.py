@@ -13,14 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from auroral.boxes.eddy import Eddy
+from auroral.eddy.report import unpacked
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.lifecycle.stored_qos import declared_qos, qos_set, remember_qos_set
 from auroral.engine.points.kept_arc import kept_arcs
 from auroral.engine.queries.registry import QueryRegistry
+from auroral.engine.results.views import View
 from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.stepper import CommittedStep
 from auroral.engine.runtime.train import Train, cut
-from auroral.errors import StateError, UsageError, closest, list_existing
+from auroral.errors import NetworkError, StateError, UsageError, closest, list_existing
 from auroral.ids import is_eddy
 from auroral.network.check import CheckedNetwork
 from auroral.network.endpoints import require_value_field
@@ -52,7 +54,7 @@ class _Served:
     by_stream: Mapping[tuple[str, str], tuple[str, ...]]
     """Outputs that give a stream itself; by the superbox that tells of it, and the stream."""
     shared: Mapping[str, str]
-    """Outputs that read what eddies write: the query, the family or the member."""
+    """Outputs that read what eddies write: the query or family."""
 
 
 @dataclass
@@ -110,7 +112,10 @@ class OutputQuality:
         kept = {name: one.arc for name, one in kept_arcs(checked.network).items() if name in found}
         places = {**kept, **arcs}
         shared = {n: o.from_ for n, o in declared.outputs.items() if n not in arcs}
-        matches = {n: self._queries.catalogue.match_count(query) for n, query in shared.items()}
+        matches = {
+            name: self._matches.get(name) or self._queries.catalogue.match_count(query)
+            for name, query in shared.items()
+        }
         with self._lock:
             before = self._served.declared if self._served is not None else found
             left = {
@@ -128,7 +133,7 @@ class OutputQuality:
                 _told_by(checked, superboxes, places),
                 shared,
             )
-            self._matches = {n: self._matches.get(n, many) for n, many in matches.items()}
+            self._matches = matches
             self._looked = {n: one for n, one in self._looked.items() if n in found}
             self.version += 1
             self.monitor.serve({**found, **left}, self._now_s())
@@ -217,8 +222,9 @@ class OutputQuality:
         for (output, what), count in change.counts.items():
             if what == "shed" and output in served.declared:
                 told.setdefault(output, _Told()).shed += count
+        graphs = self.outputs if told else {}
         for output, one in told.items():
-            values = self._values(served, output, one.segments, now_s)
+            values = self._values(served, output, graphs.get(output), one.segments, now_s)
             self.monitor.record(output, now_s, one.delays, shed=one.shed, values=values)
 
     def _rows_within(self, segment: Segment, train: Train) -> int:
@@ -233,17 +239,23 @@ class OutputQuality:
         self, served: _Served, step: CommittedStep, told: dict[str, _Told], now_s: float
     ) -> None:
         """Results of shared queries: as old as the train that they come from."""
+        change = step.outcome.change
+        if change.tally is None or not served.shared:
+            return
+        found, counts = unpacked(*change.tally)
+        order = np.argsort(found, kind="stable")
+        ids, total = found[order], np.concatenate([[0], np.cumsum(counts[order])])
         for output, query in served.shared.items():
-            many = self._queries.catalogue.match_count(query)
+            spans = self._queries.catalogue.id_spans(query)
+            borders = np.searchsorted(ids, spans) if spans else np.zeros((0, 2), np.int64)
+            counted = int((total[borders[:, 1]] - total[borders[:, 0]]).sum())
             before = self._matches.get(output, 0)
-            more = many - before if many >= before else many  # it may be another of its name
-            self._matches[output] = many
+            # Now and then a step tells everything so far, of queries that were not removed.
+            more = max(counted - before, 0) if change.tally_instead else counted
+            self._matches[output] = counted if change.tally_instead else before + counted
             if more:
-                view = self._queries.catalogue.view(query)
                 delays = self._delays(step.train.first, step.train.last, more, now_s)
-                written = step.outcome.change.written if view is not None else ()
-                segments = [s for s in written if view is not None and s.log == view.log]
-                told[output] = _Told(delays, segments=segments)
+                told[output] = _Told(delays, segments=list(change.written))
 
     def _delays(self, first: int, last: int, rows: int, now_s: float) -> list[tuple[float, float]]:
         """The delays of some results of moments; few enough to be quick."""
@@ -256,35 +268,45 @@ class OutputQuality:
         return [_merged(found[at : at + width]) for at in range(0, len(found), width)]
 
     def _values(
-        self, served: _Served, output: str, segments: Sequence[Segment], now_s: float
+        self,
+        served: _Served,
+        output: str,
+        qos: QoS | None,
+        segments: Sequence[Segment],
+        now_s: float,
     ) -> Floats | None:
         """Some values of the field that an output's value graph is about."""
-        qos = self.outputs.get(output)
         if qos is None or qos.value is None:
             return None
         second, seen = self._looked.get(output, (0, 0))
         seen = seen if second == int(now_s) else 0
         found: list[Floats] = []
+        view = None
+        if output in served.shared:
+            with suppress(UsageError):  # its results are counted, not kept
+                view = self._queries.catalogue.view(served.shared[output])
+            segments = [one for one in segments if view is not None and one.log == view.log]
         for segment in segments:
             if segment.file and seen < MOST_VALUES:
-                with suppress(StateError):  # somebody has taken it already
-                    values = self._column(served, output, qos.value.on, segment)
+                # Somebody has taken it already, or a query was replaced that lacks the field.
+                with suppress(StateError, NetworkError):
+                    values = self._column(served, view, qos.value.on, segment)
                     found.append(values[:: -(-len(values) // (MOST_VALUES - seen)) or 1])
                     seen += len(found[-1])
         self._looked[output] = int(now_s), seen
         return np.concatenate(found) if found else None
 
-    def _column(self, served: _Served, output: str, field: str, segment: Segment) -> Floats:
-        if output not in served.shared:
+    def _column(self, served: _Served, view: View | None, field: str, segment: Segment) -> Floats:
+        """The values of a field; `view` is how the results of a shared query look."""
+        if view is None:
             name = served.checked.arcs[segment.log].schema.field(field).name
             return _numbers(self._store.table(segment, [name])[name])
         if segment.rows > _LARGEST_SHARED:
             return np.zeros(0)
-        view = self._queries.catalogue.view(served.shared[output])
-        if view is None:
+        found = [name for name in view.schema.names if name.lower() == field.lower()]
+        if not found:
             return np.zeros(0)
-        names = {name.lower(): name for name in view.schema.names}
-        return _numbers(view.rows(self._store.table(segment))[names[field.lower()]])
+        return _numbers(view.rows(self._store.table(segment))[found[0]])
 
     # ── how outputs do ──
 

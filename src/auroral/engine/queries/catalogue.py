@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from itertools import takewhile
 from typing import Any
 
@@ -269,21 +268,20 @@ class Catalogue:
             )
 
     def match_count(self, name: str) -> int:
-        """How often a query, a member or all members of a family matched; 0 if there is none."""
-        with self._lock, suppress(UsageError):
-            chunks = self.chunks(name)
-            ids = [np.zeros(0, np.int32), *map(_live, chunks)]
-            if not chunks:
-                entry, member = self.member(name)
-                ids = [np.array([entry.first + member], np.int32)]
+        """How often a query, or all members of a family, matched; 0 if no eddy runs it."""
+        with self._lock:
+            ids = [np.zeros(0, np.int32), *map(_live, self.chunks(name))]
             return int(self._tally.matches(np.concatenate(ids)).sum())
-        return 0
+
+    def id_spans(self, name: str) -> list[tuple[int, int]]:
+        """The ids of a query or of all members of a family, as ranges; empty if no eddy runs it."""
+        with self._lock:
+            return [(entry.first, entry.first + entry.count) for entry in self.chunks(name)]
 
     def arcs_of(self, name: str) -> set[str]:
-        """The arcs that a query, a family or a member reads which an eddy runs; empty if none."""
-        with self._lock, suppress(UsageError):
-            return set((self.chunks(name) or [self.member(name)[0]])[0].arcs)
-        return set()
+        """The arcs that a query or family reads; empty if no eddy runs it."""
+        with self._lock:
+            return {arc for entry in self.chunks(name) for arc in entry.arcs}
 
     def member(self, name: str) -> tuple[RegisteredQuery, int]:
         """The entry of a member by its name, and its number there."""
