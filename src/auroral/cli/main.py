@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from auroral.cli import (
+    analyze,
     attach,
     bench,
     catalog,
@@ -62,6 +63,7 @@ app.add_typer(catalog.app, name="catalog")
 app.command("attach")(attach.attach)
 app.command("bench")(bench.bench)
 app.command("simulate")(simulate.simulate)
+app.command("analyze")(analyze.analyze)
 
 
 def main() -> None:

@@ -181,16 +181,14 @@ class LoadAnalysis:
         first = self.first_saturated
         if first is None:
             return "No box saturates at any multiple of these rates."
-        limit = self.box_limits[first]
-        tense = "saturates" if limit >= 1 else "is saturated already: it would be"
-        found = f"Box {first} {tense} first, at {_times(limit)} ({self._rates_at(limit)})"
+        found = f"Box {first} saturates first, at {self._rates_at(self.box_limits[first])}."
         if self.network_limit is None:
-            return f"{found}."
-        whole = "The capacity is used up"
-        return f"{found}. {whole} at {_times(self.network_limit)}."
+            return found
+        return f"{found} C·H is used up at {self._rates_at(self.network_limit)}."
 
     def _rates_at(self, factor: float) -> str:
-        return ", ".join(f"{name} {rate * factor:,.4g}/s" for name, rate in self.rates.items())
+        rates = (f"{name} {_number(rate * factor)}/s" for name, rate in self.rates.items() if rate)
+        return f"{factor:.3g} times these rates ({', '.join(rates)})"
 
     def document(self) -> dict[str, Any]:
         """The analysis as plain data."""
@@ -273,5 +271,5 @@ def _limit(taken: list[tuple[FlowBox, float]], capacity: float, period_s: float)
     return high
 
 
-def _times(factor: float) -> str:
-    return f"{factor:.3g} times these rates"
+def _number(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"

@@ -313,19 +313,15 @@ def _joined(
 ) -> Iterable[tuple[DropInterval, float]]:
     """Intervals in order of values, those that are dropped whole put together if they touch."""
     low = float("-inf")
-    pending: DropInterval | None = None
+    found: list[tuple[DropInterval, float]] = []
     ordered = sorted(parts, key=lambda part: low if part[0].low is None else part[0].low)
     for interval, amount in ordered:
-        if amount < 1:
-            yield interval, amount
-        elif pending is not None and pending.high == interval.low:
-            pending = replace(pending, high=interval.high)
-        else:
-            if pending is not None:
-                yield pending, 1.0
-            pending = interval
-    if pending is not None:
-        yield pending, 1.0
+        before, dropped = found[-1] if found else (None, 0.0)
+        if before is not None and dropped == amount == 1 and before.high == interval.low:
+            found[-1] = replace(before, high=interval.high), amount
+        elif amount > 0:
+            found.append((interval, amount))
+    return found
 
 
 def _why(plan: SheddingPlan, obstacle: str) -> str:

@@ -17,6 +17,7 @@ from auroral.scheduling.flow import FlowOutput
 from auroral.scheduling.flow_models import flow_model
 from auroral.scheduling.queues import QueueTable
 from auroral.scheduling.superboxes import Superbox
+from auroral.shedding.carrying import interval_carrier
 from auroral.shedding.control import LoadController, Observation
 from auroral.shedding.histograms import Histogram
 from auroral.storage import Segment, Store
@@ -151,7 +152,13 @@ class LoadShedder:
         found = {name: self._quality.value_counts(name) for name in outputs}
         histograms = {name: Histogram(*cells) for name, cells in found.items() if cells is not None}
         assert self._controller is not None
-        self._controller.serve(model, histograms, None, self._control.may_drop)
+        values = {
+            name: (output.arc, output.qos.value.on)
+            for name, output in outputs.items()
+            if output.qos is not None and output.qos.value is not None
+        }
+        carry = interval_carrier(network.checked, values)
+        self._controller.serve(model, histograms, carry, self._control.may_drop)
 
     def _rates(self, checked: CheckedNetwork, period_s: float) -> dict[str, float]:
         """Tuples per second of each stream, by the name of its log, in the latest period."""
