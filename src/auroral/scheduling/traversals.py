@@ -184,12 +184,16 @@ def _min_memory(
     """Always the box with tuples that frees most memory per second.
 
     That is how the order printed in [2] comes about; its text ("computed as in the case of ML")
-    describes another one.
+    describes another one. Where ways part and meet again and again, following every way to its end
+    would take too many calls: after as many as ML makes, what is left is pushed in post order.
     """
     rank = tree.memory_rank
     full = {name for name in queued if name in rank and name not in excluded}
+    most = sum(len(tree.downstream[name]) for name in full)
     order: list[str] = []
     while full:
+        if len(order) == most:
+            return order + _push(tree, tree.post_order, full, excluded)
         name = min(full, key=rank.__getitem__)
         full.discard(name)
         full.update(reader for reader, _ in tree.fed[name] if reader not in excluded)

@@ -220,7 +220,9 @@ class _Planner:
         found = [by_chance]
         if self._mode != "random" and carry is not None:
             by_value = semantic_sites(self._model, self._rates, histograms, carry)
-            found = [[*by_value, *by_chance], by_chance] if by_value else found
+            alone = [site for site in by_value if len(site.outputs) == 1]
+            choices = [by_value, alone] if alone and len(alone) < len(by_value) else [by_value]
+            found = [*([*sites, *by_chance] for sites in choices if sites), by_chance]
         return [*found, [admission]] if self._tier(admission) == 0 else found
 
     def _tier(self, site: DropSite) -> int | None:

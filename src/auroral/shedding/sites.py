@@ -8,9 +8,11 @@ inner ones do not save enough.
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from auroral.scheduling.flow import FlowModel
 from auroral.shedding.drops import DropInterval
@@ -38,11 +40,30 @@ class CarriedField:
 
     def interval(self, low: float | None, high: float | None) -> DropInterval:
         """The values of the field for which the output's value is within `low <= value < high`."""
-        bounds = [None if one is None else (one - self.offset) / self.scale for one in (low, high)]
-        return DropInterval(self.field, *(bounds if self.scale > 0 else reversed(bounds)))
+        begin, end = (
+            None if one is None else (one - self.offset) / self.scale for one in (low, high)
+        )
+        if self.scale > 0:
+            return DropInterval(self.field, begin, end)
+        # The interval is open below and closed above then.
+        return DropInterval(self.field, _next(end), _next(begin))
 
 
-CarryInterval = Callable[[str, Collection[str]], Mapping[str, CarriedField] | None]
+def _next(bound: float | None) -> float | None:
+    return None if bound is None else math.nextafter(bound, math.inf)
+
+
+class ValueOnArc(Protocol):
+    """How the value of an output is told from a field of an arc."""
+
+    @property
+    def field(self) -> str: ...
+    @property
+    def selective(self) -> bool: ...
+    def interval(self, low: float | None, high: float | None) -> DropInterval: ...
+
+
+CarryInterval = Callable[[str, Collection[str]], Mapping[str, ValueOnArc] | None]
 """Given an output and the arcs on which its tuples may be dropped, the arcs on which an interval
 of its value can be dropped, so that all of its tuples pass one of them; None if there are none."""
 
@@ -92,7 +113,7 @@ class DropSite:
 def random_sites(model: FlowModel) -> list[DropSite]:
     """A site for each set of outputs that some boxes lead to, tuples chosen at random."""
     found = []
-    for outputs, boxes in _regions(model).items():
+    for outputs, boxes in _regions(model):
         everything = dict.fromkeys(outputs, 1.0)
         cell = SiteCell(1.0, everything, everything)
         entries = _entries(model, boxes)
@@ -131,7 +152,7 @@ def semantic_sites(
         for name, output in model.outputs.items()
         if name in histograms and output.qos is not None and output.qos.value is not None
     }
-    for outputs, boxes in _regions(model).items():
+    for outputs, boxes in _regions(model):
         arcs = {arc for name in boxes for arc in model.boxes[name].inputs}
         for output in outputs:
             if not cells.get(output):
@@ -157,7 +178,7 @@ def _site(
     output: str,
     outputs: tuple[str, ...],
     entries: tuple[Entry, ...],
-    carried: Mapping[str, CarriedField],
+    carried: Mapping[str, ValueOnArc],
     cells: Mapping[str, tuple[ValueCell, ...]],
     carry: CarryInterval,
 ) -> DropSite | None:
@@ -185,16 +206,16 @@ def _site(
     for low, high in ranges:
         own = {name: _part(known[name], low, high) for name in known}
         share = min(1.0, max(reach[name] * own[name].tuples for name in known))
-        if share <= 0:
-            continue
-        parts.append(
-            SiteCell(
-                share,
-                {name: own[name].tuples if name in known else share for name in affected},
-                {name: own[name].utility if name in known else share for name in affected},
-                {arc: one.interval(low, high) for arc, one in carried.items()},
+        intervals = {arc: one.interval(low, high) for arc, one in carried.items()}
+        if share > 0 and not any(_is_empty(one) for one in intervals.values()):
+            parts.append(
+                SiteCell(
+                    share,
+                    {name: own[name].tuples if name in known else share for name in affected},
+                    {name: own[name].utility if name in known else share for name in affected},
+                    intervals,
+                )
             )
-        )
     total = sum(part.share for part in parts)
     if not parts:
         return None
@@ -206,6 +227,10 @@ def _site(
     parts.sort(key=lambda part: sum(part.value.values()) / part.share)
     names = {name for name, _ in entries}
     return DropSite(affected, entries, tuple(parts), _has_side_effects(model, names), output)
+
+
+def _is_empty(interval: DropInterval) -> bool:
+    return interval.low is not None and interval.low == interval.high
 
 
 def _edges(cell: ValueCell) -> list[float]:
@@ -248,13 +273,17 @@ def _reach(
     return min(1.0, left / came) if came else 1.0
 
 
-def _regions(model: FlowModel) -> dict[tuple[str, ...], list[str]]:
-    """Boxes by the outputs that they lead to; those that lead to none are left out."""
-    found: dict[tuple[str, ...], list[str]] = {}
+def _regions(model: FlowModel) -> list[tuple[tuple[str, ...], list[str]]]:
+    """Boxes by the outputs that they lead to; those that lead to none are left out.
+
+    Boxes that also lead to boxes without outputs, such as those that change tables, are apart.
+    """
+    found: dict[tuple[tuple[str, ...], bool], list[str]] = {}
     for name in model.boxes:
         if model.outputs_of(name):
-            found.setdefault(model.outputs_of(name), []).append(name)
-    return found
+            key = model.outputs_of(name), _has_side_effects(model, [name])
+            found.setdefault(key, []).append(name)
+    return [(outputs, boxes) for (outputs, _), boxes in found.items()]
 
 
 def _entries(model: FlowModel, boxes: Collection[str]) -> tuple[Entry, ...]:

@@ -218,11 +218,12 @@ def _steepest(
     outputs = {name for at in places for name in state.sites[at].outputs}
     losses = _Losses(flow, utilities, state, outputs)
     least = _TINY * max(sum(saving.values()), _TINY)
+    taken = _conflicting(state)
     best: tuple[float, float, int, int] | None = None
     for at in places:
         site = state.sites[at]
         cell = state.next_cell(at)
-        if cell is None:
+        if cell is None or (site.semantic and at in taken):
             continue
         others = _passing_others(state, at)
         saved = site.cells[cell].share * sum(
@@ -241,6 +242,20 @@ def _steepest(
     if any(other != at and touched.intersection(state.sites[other].outputs) for other in places):
         end = min(end, begin + _LONGEST_MOVE / min(state.sites[at].cells[cell].share, 1.0))
     return at, cell, 1.0 if end > 1 - 1e-9 else max(end, begin + 1e-6)
+
+
+def _conflicting(state: DroppedAmounts) -> set[int]:
+    """Sites by values of whose outputs some lose by values elsewhere already.
+
+    What one drop takes by values, another one on the way does not find any more: what both take
+    together could not be told.
+    """
+    used = {n for n, site in enumerate(state.sites) if site.semantic and any(state.amounts[n])}
+    return {
+        n
+        for n, site in enumerate(state.sites)
+        if any(n != m and {*site.outputs} & {*state.sites[m].outputs} for m in used)
+    }
 
 
 class _Losses:
