@@ -63,6 +63,36 @@ class Drop:
 
 Drops = Mapping[str, tuple[Drop, ...]]
 """The drop boxes in front of a superbox, by arc."""
+Dropped = Mapping[str, Mapping[DropReason, int]]
+"""How many tuples were dropped, by arc and reason."""
+
+
+class DropTally:
+    """Adds up what drop boxes dropped, by arc and reason.
+
+    >>> tally = DropTally()
+    >>> tally.add("reports", {"random": 2}); tally.add("reports", {"random": 3})
+    >>> tally.total("reports"), tally.dropped
+    (5, {'reports': {'random': 5}})
+    """
+
+    def __init__(self) -> None:
+        self.dropped: dict[str, dict[DropReason, int]] = {}
+
+    def add(self, arc: str, counts: Mapping[DropReason, int]) -> None:
+        """Some tuples of an arc were dropped."""
+        for reason, count in counts.items():
+            held = self.dropped.setdefault(arc, {})
+            held[reason] = held.get(reason, 0) + count
+
+    def add_all(self, dropped: Dropped) -> None:
+        """Some tuples of arcs were dropped."""
+        for arc, counts in dropped.items():
+            self.add(arc, counts)
+
+    def total(self, arc: str) -> int:
+        """How many tuples of an arc were dropped."""
+        return sum(self.dropped.get(arc, {}).values())
 
 
 def drops_text(drops: Iterable[Drop]) -> str:

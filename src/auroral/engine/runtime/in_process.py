@@ -96,6 +96,9 @@ class InProcessPlainRunner:
     def has_room(self, superbox: Superbox, files: Mapping[str, int]) -> bool:  # noqa: ARG002
         return True
 
+    def drops_in_tasks(self, superbox: Superbox, train: Files) -> bool:  # noqa: ARG002
+        return False
+
     def warm_up(self, superbox: Superbox) -> None:
         """Nothing is compiled."""
 
@@ -167,7 +170,8 @@ class InProcessKernelRunner:
         files = stateful_runner.files_to_read(self._layout, self._arcs, train)
         rows = sum(file.rows for held in train.values() for file in held)
         tasks = self.buckets if rows > stateful_runner.PARALLEL_ROWS else 1
-        write_job(self._job, replace(job, files=files))
+        drops = stateful_runner.drops_to_apply(self._layout, self._arcs, train)
+        write_job(self._job, replace(job, files=files, drops=drops))
         work = reading_task(self.physical.kernel, self._layout, str(self._job), tasks)
         return [
             batch

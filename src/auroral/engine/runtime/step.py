@@ -54,6 +54,10 @@ class SuperboxStep(Protocol):
         """Tells whether Spark has planned for so many files; None if any number will do."""
         ...
 
+    def drops_in_tasks(self, files: Files) -> bool:
+        """Whether its tasks apply drop boxes to what they read of these files."""
+        ...
+
     def boundary(self, moment: int) -> int | None:
         """The moment at which a train that begins at `moment` must end, whatever its size."""
         ...

@@ -28,7 +28,7 @@ from auroral.engine.runtime.step import StepOutcome, SuperboxStep
 from auroral.engine.runtime.train import Train, next_train, train_files
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.shedding.control import SheddingControl, ShedStep
-from auroral.engine.shedding.dropping import drop_tuples
+from auroral.engine.shedding.dropping import drop_tuples, leave_to_tasks
 from auroral.engine.shedding.recorded_step import RecordedStep, record_step
 from auroral.errors import RunError
 from auroral.ids import WATERMARKS, QueryBoxId, file_name
@@ -378,7 +378,10 @@ class Stepper:
         directory = self._place(train.superbox.name)
         try:
             files = self._files(self._store, train, directory, has_room=step.has_room)
-            files, shed = drop_tuples(files, train.drops, directory)
+            if step.drops_in_tasks(files):
+                files, shed = leave_to_tasks(files, train.drops)
+            else:
+                files, shed = drop_tuples(files, train.drops, directory)
             try:
                 outcome = work(files)
             except RunError:

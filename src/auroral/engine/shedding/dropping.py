@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from auroral.ids import file_name
 from auroral.shedding.choosing import without_dropped
-from auroral.shedding.drops import Drop, DropReason, Drops
+from auroral.shedding.drops import Drop, Dropped, DropReason, Drops
 from auroral.spark.running.executor import Files
 from auroral.spark.running.train_file import TrainFile
 from auroral.storage.segment import encode, read_file, write_file
@@ -25,6 +25,20 @@ class DropCount:
     @property
     def dropped(self) -> int:
         return sum(self.by_reason.values())
+
+
+def leave_to_tasks(files: Files, drops: Drops) -> tuple[Files, dict[str, DropCount]]:
+    """The files of a train, of which tasks drop some tuples when they read them."""
+    told = {
+        arc: [replace(file, drops=drops.get(arc, ())) for file in held]
+        for arc, held in files.items()
+    }
+    return told, {arc: DropCount(sum(f.rows for f in files.get(arc, ()))) for arc in drops}
+
+
+def counts_of(rows: Mapping[str, int], dropped: Dropped) -> dict[str, DropCount]:
+    """What tasks have dropped of so many tuples."""
+    return {arc: DropCount(rows[arc], by_reason) for arc, by_reason in dropped.items()}
 
 
 def drop_tuples(files: Files, drops: Drops, directory: Path) -> tuple[Files, dict[str, DropCount]]:
