@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -86,9 +87,10 @@ def run_at(
     seconds: float,
     warm_s: float,
     period_s: float = 0.1,
+    state: Path | None = None,
 ) -> Measured:
     """Feed streams at even rates (tuples a second), and see what the outputs are worth."""
-    with au.Engine(net, spark=spark) as engine:
+    with au.Engine(net, spark=spark, state=state, durability="process") as engine:
         _push(engine, net, [rows(200, 1), rows(2_000, 2), rows(500, 3)])
         feeder = Feeder(engine, rates, period_s)
         feeder.run_for(warm_s)
