@@ -84,11 +84,12 @@ def overload(report: Report, lab: Lab) -> None:
     shown = (burst.lost, burst.back_after_s, burst.back_after_steps, burst.largest_queue_s)
     section.rows.append((5.0, "semantic, burst of 2 s", *shown, burst.shed, burst.ended))
     low = [level for level in levels if level <= 2]
-    for better, worse in ("semantic", "random"), ("random", "admission"):
+    pairs: tuple[tuple[Mode, Mode], ...] = (("semantic", "random"), ("random", "admission"))
+    for better, worse in pairs:
         reverse = sum(found[at, better].lost > found[at, worse].lost for at in low)
         name = f"overloads up to 2 in which {better} loses more than {worse}"
         report.bar(name, float(reverse), most=0.0)
-    own = [found[at, mode] for at in levels for mode in ("semantic", "random")]
+    own = [found[at, mode] for at in levels for mode in modes[:2]]
     steps = [one.back_after_steps for one in own]
     worst = max((s if s is not None else 10_000) for s in steps)
     report.bar("steps until outputs are in their good zone again, most", float(worst), most=10.0)
@@ -124,6 +125,7 @@ def _run(
             engine.drain()
         feed = _Offered(engine)
         feed.run_for(4.0, quiet_rate)
+        engine.drain()
         feed.begin()
         feed.run_for(seconds, rate)
         feed.run_for(8.0, quiet_rate)
@@ -149,6 +151,7 @@ class _Offered:
 
     def begin(self) -> None:
         """The overload begins."""
+        self.look()
         self._offered = dict.fromkeys(_GRAPHS, 0.0)
         self._got = dict.fromkeys(_GRAPHS, 0.0)
         self._well = []
