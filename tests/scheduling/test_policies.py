@@ -43,6 +43,16 @@ def test_round_robin_keeps_its_turn_when_costs_change() -> None:
     assert chosen(made, table, 0.0) == ["a1.0"]
 
 
+def test_round_robin_keeps_its_turn_when_boxes_come_and_go() -> None:
+    boxes = chains([None] * 4, 1).boxes
+    made = scheduler(FlowModel({name: boxes[name] for name in ("a1.0", "a2.0", "a3.0")}), "rr")
+    assert chosen(made, filled(FlowModel(boxes), {"a1.0": (1, 0.0)}), 0.0) == ["a1.0"]
+    # The next turn is that of a2, wherever it is now.
+    made.serve(FlowModel(boxes))
+    table = filled(FlowModel(boxes), dict.fromkeys(boxes, (1, 0.0)))
+    assert chosen(made, table, 0.0, free=4) == ["a2.0", "a3.0", "a0.0", "a1.0"]
+
+
 def test_round_robin_of_applications_calls_their_boxes_in_one_plan() -> None:
     model = chains([None] * 2, 3)
     table = filled(model, {"a0.0": (1, 0.0), "a1.0": (1, 0.0), "a1.2": (1, 0.0)})
@@ -75,6 +85,13 @@ def test_qos_takes_what_loses_most_then_what_is_next_to_lose_then_what_lost_all(
         assert priorities == sorted(priorities, reverse=True)
         # What has lost all is still served when nothing else waits.
         assert chosen(made, filled(model, {"a0.0": (1, 0.0)}), 1.0) == ["a0.0"]
+
+
+def test_qos_takes_the_oldest_of_equally_urgent_boxes() -> None:
+    model = chains([QoS(latency=[(0, 1), (1, 0)])] * 3, 1)
+    table = filled(model, {"a0.0": (1, 3.0), "a1.0": (1, 1.0), "a2.0": (1, 2.0)})
+    # All are past their deadline.
+    assert chosen(scheduler(model, "qos"), table, 9.0, free=3) == ["a1.0", "a2.0", "a0.0"]
 
 
 def test_qos_expects_the_time_to_the_output() -> None:
@@ -148,6 +165,17 @@ def test_boxes_of_one_bucket_take_turns() -> None:
     table = filled(model, dict.fromkeys(model.boxes, (1, 0.0)))
     made = scheduler(model, "qos-bucketed", partitions=1)
     assert [chosen(made, table, 0.5)[0] for _ in range(4)] == ["a0.0", "a1.0", "a2.0", "a0.0"]
+
+
+def test_boxes_that_come_into_a_bucket_together_are_in_flow_order() -> None:
+    """Not in that of a set, which changes from process to process."""
+    model = chains([LOOSE] * 40, 1)
+    table = QueueTable(model.boxes)
+    made = scheduler(model, "qos-bucketed")
+    assert chosen(made, table, 0.0) == []
+    for box in reversed(list(model.boxes)):
+        table.fill(box, 1, mean_arrival_s=0.0, oldest_arrival_s=0.0)
+    assert chosen(made, table, 0.0, free=40) == list(model.boxes)
 
 
 def test_feedback_raises_what_is_outside_its_good_zone() -> None:

@@ -3,6 +3,10 @@
 The expected output latency of a box is the age of its tuples plus the time that they still need to
 the output. There the latency graph of the output says how much utility the next second costs
 (gradient), and how soon that changes (slack to the next critical point).
+
+Little slack is urgent only where waiting is about to cost more. Where it is about to cost less,
+because most utility is lost by then, boxes with more slack come first: they have more left to
+lose. [2] makes no difference there, and serves what is nearly worthless before the rest.
 """
 
 from __future__ import annotations
@@ -11,11 +15,15 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from auroral.qos.curves import Curve
 from auroral.qos.graphs import QoS, latency_curve
 from auroral.scheduling.flow import FlowModel
+
+EASING_S = 1e6
+"""Slack where waiting is about to cost less is this, less the seconds until then."""
 
 
 class UrgencyGraph:
@@ -26,7 +34,7 @@ class UrgencyGraph:
     ([2.0, 10.0], [0.0, 0.125, 0.0], 2.0)
     """
 
-    __slots__ = ("critical", "good_until", "gradients")
+    __slots__ = ("critical", "eases", "good_until", "gradients")
 
     def __init__(self, curve: Curve, weight: float = 1.0):
         self.good_until = curve.good_until
@@ -35,6 +43,8 @@ class UrgencyGraph:
         """Latencies at which the gradient changes, ascending."""
         self.gradients = [0.0, *(max(0.0, -weight * curve.gradient(at)) for at in self.critical)]
         """Utility lost per second before the first critical point, and behind each."""
+        self.eases = [after < before for before, after in pairwise(self.gradients)]
+        """For each critical point whether waiting costs less behind it."""
 
 
 def urgency_graph(qos: QoS | None) -> UrgencyGraph:
@@ -118,7 +128,9 @@ def p_tuple(
     >>> graph = UrgencyGraph(Curve.through([(0, 1), (2, 1), (4, 0)]))
     >>> tight = OutputPath("alerts", graph, calls_s=0.5, tuple_s=0.01)
     >>> p_tuple([tight], 50, mean_arrival_s=7.0, oldest_s=6.5, now_s=8.5)
-    PTuple(utility=0.5, negative_slack_s=-1.5, age_s=2.0, output='alerts')
+    PTuple(utility=0.5, negative_slack_s=-999998.5, age_s=2.0, output='alerts')
+    >>> p_tuple([tight], 50, mean_arrival_s=7.0, oldest_s=6.5, now_s=7.5)
+    PTuple(utility=0.0, negative_slack_s=-0.5, age_s=1.0, output='alerts')
     """
     latency_s = now_s - mean_arrival_s
     utility = 0.0
@@ -130,7 +142,10 @@ def p_tuple(
         graph = path.graph
         at = bisect_right(graph.critical, expected_s)
         gradient = graph.gradients[at]
-        slack = graph.critical[at] - expected_s if at < len(graph.critical) else math.inf
+        slack = math.inf
+        if at < len(graph.critical):
+            slack = graph.critical[at] - expected_s
+            slack = EASING_S - slack if graph.eases[at] else slack
         utility += gradient
         least = min(least, slack)
         if chosen is None or (gradient, -slack) > best:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from auroral.scheduling.flow import FlowModel
@@ -13,6 +13,8 @@ from auroral.scheduling.policies.utility_first import priority_number, reason
 from auroral.scheduling.queues import QueueTable
 from auroral.scheduling.urgency import OutputPath, output_paths
 
+_EASING = 1
+"""The place among the buckets of one gradient of those where waiting is about to cost less."""
 _FINEST_SLACK = 1e-4
 """The lowest border between slacks, as a share of the longest slack."""
 
@@ -23,7 +25,7 @@ class BoxGraph:
     Each graph is moved to the left by what the tuples still need to that output.
     """
 
-    __slots__ = ("buckets", "critical", "gradients", "outputs")
+    __slots__ = ("buckets", "critical", "deadlines", "gradients", "outputs")
 
     def __init__(
         self, paths: Sequence[OutputPath], tuples: float, gradient_borders: Sequence[float]
@@ -36,31 +38,64 @@ class BoxGraph:
         """The sum of gradients before the first of them, and behind each."""
         self.outputs: list[str | None] = []
         """The output that has the largest gradient there."""
-        for at in (-math.inf, *self.critical):
-            # The smallest latency of the part; rounding must not lead to the part before.
-            found = [
-                path.graph.gradients[_parts_until(path.graph.critical, needed_s, at)]
-                for path, needed_s in moved
-            ]
+        self.deadlines: list[float] = []
+        """The next latency at which waiting costs more; infinite where it costs less before."""
+        for latency_s in (-math.inf, *self.critical):
+            found = []
+            deadline = math.inf
+            for path, needed_s in moved:
+                graph = path.graph
+                at = sum(point - needed_s <= latency_s for point in graph.critical)
+                found.append(graph.gradients[at])
+                if at < len(graph.critical) and not graph.eases[at]:
+                    deadline = min(deadline, graph.critical[at] - needed_s)
             self.gradients.append(sum(found))
-            self.outputs.append(moved[found.index(max(found))][0].output)
+            self.outputs.append(paths[found.index(max(found))].output)
+            self.deadlines.append(deadline)
         self.buckets = [bisect_left(gradient_borders, one) for one in self.gradients]
         """The part of the range of gradients, the largest being the most urgent."""
 
 
-def _parts_until(critical: Sequence[float], needed_s: float, latency_s: float) -> int:
-    """How many critical points of a graph, moved to the left, lie at or before a latency."""
-    return sum(at - needed_s <= latency_s for at in critical)
+class Bucket:
+    """Boxes that count as equal and take turns, or (`by_end`) in order of a time, latest first."""
+
+    __slots__ = ("_ends", "_turns", "by_end")
+
+    def __init__(self, by_end: bool):
+        self.by_end = by_end
+        self._turns: dict[str, None] = {}
+        self._ends: list[tuple[float, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._ends) if self.by_end else len(self._turns)
+
+    def add(self, box: str, end_s: float) -> None:
+        """Put a box in, behind those that take turns."""
+        if self.by_end:
+            insort(self._ends, (end_s, box))
+        else:
+            self._turns[box] = None
+
+    def remove(self, box: str, end_s: float) -> None:
+        """Take a box out that was put in with this time."""
+        if self.by_end:
+            del self._ends[bisect_left(self._ends, (end_s, box))]
+        else:
+            del self._turns[box]
+
+    def __iter__(self) -> Iterator[str]:
+        return (box for _, box in reversed(self._ends)) if self.by_end else iter(self._turns)
 
 
 class BucketedUtility:
     """The order of `qos`, coarser: gradients and slacks fall into `partitions` parts each.
 
     A box is looked at only if its queue has changed, or if time has moved it to another bucket;
-    a calendar says when. Boxes of one bucket count as equal and take turns. Parts of the
-    gradients hold equally many of the gradients that graphs have, zero by itself; parts
-    of slacks get finer towards zero. How many tuples need the way to the output is
-    rounded to powers of two, so that the graphs of a box are computed once for each.
+    a calendar says when. Boxes of one bucket count as equal and take turns; where waiting is about
+    to cost less, they are ordered by when that will be, which does not change while they
+    wait. Parts of the gradients hold equally many of the gradients that graphs have, zero
+    by itself; parts of slacks get finer towards zero. How many tuples need the way to the
+    output is rounded to powers of two, so that the graphs of a box are computed once for each.
     """
 
     def __init__(self, partitions: int, most: int | None = None):
@@ -71,8 +106,9 @@ class BucketedUtility:
         self._gradient_borders: list[float] = []
         self._slack_borders: list[float] = []
         self._calendar = CalendarQueue()
-        self._members: dict[int, dict[str, None]] = {}
-        self._bucket_of: dict[str, int] = {}
+        self._buckets: dict[int, Bucket] = {}
+        self._entries: dict[str, tuple[int, float]] = {}
+        """For each box that can be called its bucket, and when waiting will cost less."""
         self._full = 0
         """The buckets that have boxes, as bits."""
         self._reasons: dict[str, tuple[str | None, float, float]] = {}
@@ -83,7 +119,7 @@ class BucketedUtility:
     def serve(self, model: FlowModel) -> None:
         """Divide the gradients and slacks that the graphs of this network have."""
         self._paths = output_paths(model)
-        self._graphs, self._members, self._bucket_of, self._full = {}, {}, {}, 0
+        self._graphs, self._buckets, self._entries, self._full = {}, {}, {}, 0
         self._reasons, self._served = {}, []
         graphs = {id(path.graph): path.graph for paths in self._paths.values() for path in paths}
         longest = max((at for one in graphs.values() for at in one.critical), default=1.0) or 1.0
@@ -99,9 +135,9 @@ class BucketedUtility:
     ) -> Iterator[Candidate]:
         """Bucket by bucket."""
         for box in self._served:
-            bucket = self._bucket_of[box]
+            entry = self._entries[box]
             self._move(box, None)
-            self._move(box, bucket)
+            self._move(box, entry)
         self._served.clear()
         for box in changed:
             self._place(table, box, now_s)
@@ -122,18 +158,37 @@ class BucketedUtility:
         graph = self._graph(box, queue.queued)
         latency_s = now_s - queue.mean_arrival_s
         at = bisect_right(graph.critical, latency_s)
-        slack_s = graph.critical[at] - latency_s if at < len(graph.critical) else math.inf
-        # Borders ascend, and little slack is urgent.
+        slack_s = graph.deadlines[at] - latency_s
         part = bisect_left(self._slack_borders, slack_s)
-        bucket = graph.buckets[at] * self._partitions + len(self._slack_borders) - part
-        self._move(box, bucket)
         self._reasons[box] = (graph.outputs[at], graph.gradients[at], slack_s)
         queue.priority = priority_number(graph.gradients[at], slack_s)
-        if math.isinf(slack_s):
+        is_over = at == len(graph.critical)
+        bucket = self._number(graph.buckets[at], part, is_over)
+        end_s = 0.0 if is_over else graph.critical[at] + queue.mean_arrival_s
+        self._move(box, (bucket, end_s if bucket % self._urgencies == _EASING else 0.0))
+        if is_over:
             self._calendar.remove(box)
-        else:
-            below = self._slack_borders[part - 1] if part else 0.0
-            self._calendar.put(box, math.nextafter(now_s + (slack_s - below), math.inf))
+            return
+        stays_s = graph.critical[at] - latency_s
+        if not math.isinf(slack_s):
+            stays_s = min(stays_s, slack_s - (self._slack_borders[part - 1] if part else 0.0))
+        self._calendar.put(box, math.nextafter(now_s + stays_s, math.inf))
+
+    @property
+    def _urgencies(self) -> int:
+        """How many buckets there are for a part of the gradients."""
+        return self._partitions + 1
+
+    def _number(self, gradient_part: int, slack_part: int, is_over: bool) -> int:
+        """The number of a bucket; larger ones are more urgent.
+
+        For each part of the gradients: past the last critical point, before one behind which
+        waiting costs less (`_EASING`), and then the parts of slacks, little slack being urgent.
+        """
+        if self._partitions == 1:
+            return 0
+        urgency = 0 if is_over else _EASING + len(self._slack_borders) - slack_part
+        return gradient_part * self._urgencies + urgency
 
     def _graph(self, box: str, queued: int) -> BoxGraph:
         tuples = queued if self._most is None else min(queued, self._most)
@@ -144,27 +199,31 @@ class BucketedUtility:
             self._graphs[box, rounded] = graph
         return graph
 
-    def _move(self, box: str, bucket: int | None) -> None:
-        before = self._bucket_of.get(box)
-        if bucket == before:
+    def _move(self, box: str, entry: tuple[int, float] | None) -> None:
+        before = self._entries.get(box)
+        if entry == before:
             return
         if before is not None:
-            members = self._members[before]
-            del members[box], self._bucket_of[box]
-            if not members:
-                self._full &= ~(1 << before)
-        if bucket is not None:
-            self._members.setdefault(bucket, {})[box] = None
-            self._bucket_of[box] = bucket
-            self._full |= 1 << bucket
+            bucket = self._buckets[before[0]]
+            bucket.remove(box, before[1])
+            del self._entries[box]
+            if not bucket:
+                self._full &= ~(1 << before[0])
+        if entry is not None:
+            number, end_s = entry
+            if number not in self._buckets:
+                self._buckets[number] = Bucket(by_end=number % self._urgencies == _EASING)
+            self._buckets[number].add(box, end_s)
+            self._entries[box] = entry
+            self._full |= 1 << number
 
     def _by_bucket(self) -> Iterator[Candidate]:
         full = self._full
         while full:
-            bucket = full.bit_length() - 1
-            full &= ~(1 << bucket)
+            number = full.bit_length() - 1
+            full &= ~(1 << number)
             self.buckets_visited += 1
-            for box in self._members[bucket]:
+            for box in self._buckets[number]:
                 output, gradient, slack_s = self._reasons[box]
                 yield Candidate(box, output, reason(output, gradient, slack_s))
 

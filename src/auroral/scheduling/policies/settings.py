@@ -33,7 +33,7 @@ class SchedulerSettings:
     spanner_boxes: int = 5
     """k of the top-k spanner: how many boxes of an application a plan spans."""
     partitions: int = 20
-    """Into how many parts `qos-bucketed` divides gradients, and slacks."""
+    """Into how many parts `qos-bucketed` divides gradients, and slacks; one: all are equal."""
     results_at_end: bool = False
     """Whether the results of a call are there when it ends, as with Spark jobs, or one by one."""
     saves_memory: bool = False

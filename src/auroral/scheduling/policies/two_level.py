@@ -26,9 +26,8 @@ class TwoLevelScheduler:
     ):
         self._declared = declared
         self._make_ranking = make_ranking
-        self._model = FlowModel({})
         self._place: dict[str, int] = {}
-        self.settings = choose(declared, self._model)
+        self.settings = choose(declared, FlowModel({}))
         self._builder = PlanBuilder(self.settings)
         self.ranking = make_ranking(self.settings)
         self._table: QueueTable | None = None
@@ -52,11 +51,10 @@ class TwoLevelScheduler:
             if _first_level(chosen) != _first_level(self.settings):
                 self.ranking = self._make_ranking(chosen)
         self.settings = chosen
-        self._model = model
         self._place = model.place
         self.ranking.serve(model)
         self._builder.serve(model)
-        self._table = None
+        self._table, self._ready = None, set()
 
     def observe(self, output: str, latency_s: float, in_good_zone: bool) -> None:
         """Hear how late the latest results of an output were; only `feedback` listens."""
@@ -71,10 +69,8 @@ class TwoLevelScheduler:
             changed.sort(key=self._place.__getitem__)
         else:
             # Nothing is known of this table yet: look at all of it.
-            if self._table is not None:
-                self.ranking.serve(self._model)
-            self._table, self._ready = table, set()
-            changed = [box for box in self._place if box in table.queues]
+            self._table = table
+            changed = list(self._place)
         candidates = self.ranking.rank(table, changed, now_s)
         for box in changed:
             (self._ready.add if is_ready(table[box]) else self._ready.discard)(box)

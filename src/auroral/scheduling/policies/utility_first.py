@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Collection, Iterator
 
 from auroral.scheduling.flow import FlowModel
@@ -29,7 +30,7 @@ def reason(output: str | None, utility: float, slack_s: float) -> str:
     whose = "the default graph" if output is None else output
     if utility > 0:
         return f"{whose}: waiting costs {utility:.2g} utility per second"
-    if slack_s < float("inf"):
+    if slack_s < math.inf:
         return f"{whose}: {slack_s:.1g} s until waiting costs utility"
     return f"{whose}: past its deadline, and nothing else is due"
 
