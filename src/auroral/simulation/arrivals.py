@@ -13,7 +13,7 @@ from auroral.simulation.runs import TupleRun
 
 Seconds = npt.NDArray[np.floating[Any]]
 
-MOST_RUNS = 20_000
+MOST_RUNS = 100_000
 """Of a stream. If it has more tuples, neighbours form a run that arrives with its last tuple."""
 
 

@@ -116,7 +116,7 @@ def _values(curve: Curve, xs: list[float]) -> npt.NDArray[np.floating[Any]]:
 
 
 @dataclass
-class BoxLoad:
+class SimulatedLoad:
     """What a box did."""
 
     calls: int = 0
@@ -163,7 +163,7 @@ class SimulationResult:
     """What happened until all tuples were processed, or until the simulation was stopped."""
 
     outputs: Mapping[str, SimulatedOutput]
-    boxes: Mapping[str, BoxLoad]
+    boxes: Mapping[str, SimulatedLoad]
     spent: TimeSpent = field(default_factory=TimeSpent)
     memory: MemoryTrace = field(default_factory=MemoryTrace)
     end_s: float = 0.0

@@ -21,7 +21,7 @@ from auroral.scheduling.flow import FlowBox, FlowModel
 from auroral.scheduling.queues import QueueTable
 from auroral.shedding.drops import Drop
 from auroral.simulation.machine import SimulatedMachine
-from auroral.simulation.results import BoxLoad, SimulatedOutput, SimulationResult
+from auroral.simulation.results import SimulatedLoad, SimulatedOutput, SimulationResult
 from auroral.simulation.runs import RunQueue, Share, TupleRun
 
 
@@ -92,7 +92,7 @@ class _SimulatedBox:
     def __init__(self, box: FlowBox):
         self.box = box
         self.queue = RunQueue()
-        self.load = BoxLoad()
+        self.load = SimulatedLoad()
         self.shares = {arc: Share(share) for arc, share in box.selectivities.items()}
         self.running = False
 

@@ -41,15 +41,15 @@ def utility_by_load(scale: FigureScale) -> SimulationReport:
     graphs = mixed_graphs(20, random)
     model = TreeWorkload(20, fan_out=1, call_s=CALL_S).model(random, graphs)
     process = BurstArrivals(15, together=True)
-    for capacity in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2):
+    # An overload takes time to show.
+    tuples = max(10_000, scale.tuples(16_000))
+    for capacity in (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2):
         for name, settings in (
             ("p-tuple", UTILITY_FIRST),
             ("RR", ROUND_ROBIN_BOXES),
             ("RR, applications", ROUND_ROBIN_APPLICATIONS),
         ):
-            result = run_loaded(
-                model, settings, capacity, scale.tuples(16_000), scale, process=process
-            )
+            result = run_loaded(model, settings, capacity, tuples, scale, process=process)
             report.add(name, capacity, result.mean_utility)
     aware, turns = report.curve("p-tuple"), report.curve("RR")
     margins = {load: aware[load] - turns[load] for load in aware}
@@ -156,7 +156,7 @@ def _bucketed(scale: FigureScale) -> dict[int | None, SimulationResult]:
             model,
             settings,
             0.3,
-            scale.tuples(4_000),
+            max(2_000, scale.tuples(4_000)),
             scale,
             process=BurstArrivals(2, together=True),
             machine=machine,

@@ -26,6 +26,8 @@ from auroral.simulation.workloads import rates_at
 EXCESS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 2.0, 3.0)
 """Load beyond the capacity, as a share of it."""
 MODES: tuple[SheddingMode, ...] = ("semantic", "random", "admission")
+_PERIOD_S = 0.25
+_CALL_S = 0.001
 _EDGES = tuple(float(edge) for edge in range(11))
 
 
@@ -35,14 +37,14 @@ def battlefield() -> FlowModel:
     The stations differ in what a report costs them, and in what the values of reports (how near
     an enemy is, from 0 to 10) are worth to them.
     """
-    boxes = {"all": FlowBox("all", ("radar", "images"), {"all": 1.0}, 0.0001)}
+    boxes = {"all": FlowBox("all", ("radar", "images"), {"all": 1.0}, 0.0001, _CALL_S)}
     outputs: dict[str, FlowOutput] = {}
     for number, (cost_s, share, steep) in enumerate(
         ((0.0004, 1.0, 8.0), (0.0008, 0.8, 6.0), (0.0012, 0.6, 9.0), (0.0016, 0.5, 4.0))
     ):
         mine, shown = f"mine{number}", f"shown{number}"
-        boxes[mine] = FlowBox(mine, ("all",), {mine: share}, 0.0001)
-        boxes[shown] = FlowBox(shown, (mine,), {shown: 1.0}, cost_s)
+        boxes[mine] = FlowBox(mine, ("all",), {mine: share}, 0.0001, _CALL_S)
+        boxes[shown] = FlowBox(shown, (mine,), {shown: 1.0}, cost_s, _CALL_S)
         qos = QoS(
             latency=[(0, 1), (1, 1), (5, 0)],
             value={"on": "near", "graph": [(0, 0.05), (steep, 0.3), (10, 1)]},
@@ -79,7 +81,7 @@ def value_utility_loss(scale: FigureScale) -> SimulationReport:
 
 def _reports(model: FlowModel, load: float, scale: FigureScale) -> dict[str, list[TupleRun]]:
     rates = rates_at(model, load)
-    duration_s = scale.tuples(12_000) / sum(rates.values())
+    duration_s = max(6_000, scale.tuples(12_000)) / sum(rates.values())
     random = np.random.default_rng([scale.seed, 5])
     found = arriving_runs(rates, duration_s, EvenArrivals(), scale.seed)
     return {
@@ -102,6 +104,7 @@ def _run(
         mode,
         model,
         capacity=1.0,
+        period_s=_PERIOD_S,
         histograms=dict.fromkeys(model.outputs, histogram),
         carry=_same_field(model),
     )
@@ -151,8 +154,8 @@ def _judge(report: SimulationReport, latest: Mapping[str, float]) -> None:
         all(random[excess] < admission[excess] for excess in to_double),
     )
     report.find(
-        "it is never the reverse",
-        all(semantic[e] <= random[e] + 0.5 and random[e] <= admission[e] + 0.5 for e in semantic),
+        "semantic loses least at every level",
+        all(semantic[e] < min(random[e], admission[e]) for e in semantic),
     )
     first, last = min(semantic), max(semantic)
     ratios = [admission[excess] / semantic[excess] for excess in (first, last)]
