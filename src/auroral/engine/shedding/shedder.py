@@ -111,10 +111,11 @@ class LoadShedder:
         seen = Observation(period_s, rates, self._queues(superboxes), self._quality.outside())
         decision = self._controller.observe(seen)
         self._control.note_load(decision.load, decision.level)
-        if decision.changed:
-            drops = [with_reason(d, mode) for held in decision.drops.values() for d in held]
+        drops = [with_reason(d, mode) for held in decision.drops.values() for d in held]
+        drops = [drop for drop in drops if self._control.may_drop(drop.superbox, drop.arc)]
+        if set(drops) != set(self._control.drops):  # also if other superboxes run since then
             why = "; ".join(dict.fromkeys(note.why for note in decision.notes))
-            self._control.set(drops, why or "the load has fallen")
+            self._control.set(drops, why or f"{decision.load:.3g} times the capacity arrives")
         else:
             for note in decision.notes:
                 self._decisions.note(note.about, "shed", note.why)
