@@ -30,7 +30,7 @@ class Periods:
             context.shedding,
             context.quality,
             context.decisions,
-            workers=1,
+            workers=4,  # of which one superbox can use one
             now_s=lambda: self.now_s,
         )
         self.live = live

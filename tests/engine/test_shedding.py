@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from auroral import Network, Order, Ordered, Window
 from auroral.engine import Engine
 from auroral.engine.shedding.places import objection
-from auroral.shedding.choosing import chosen_moments
+from auroral.shedding.choosing import chosen_moments, droppers
 from auroral.shedding.drops import Drop, DropInterval
 from auroral.testing import Collector
 from tests.conformance.running import Crash
@@ -105,6 +107,34 @@ def test_a_superbox_loses_what_others_get() -> None:
         engine.finish()
         assert engine.dequeue("sums").num_rows == 0
         assert engine.dequeue("all").num_rows == 100
+
+
+def shared_queries() -> Network:
+    net = Network("shared")
+    net.stream("s", schema="n int, v double", progress=Ordered("n"))
+    net.query("low", "SELECT n FROM s WHERE v < 5")
+    net.query("high", "SELECT n, v FROM s WHERE v >= 4")
+    net.query("sums", "SELECT sum(v) AS total FROM s [RANGE 20, SLIDE 10, WA n] WHERE v > 1")
+    return net
+
+
+@pytest.mark.parametrize("train", [7, 1000])
+def test_shared_queries_see_what_was_kept(train: int) -> None:
+    def taken(rows_given: list[tuple[int, float]], *drops: Drop) -> dict[str, Any]:
+        with make_engine(shared_queries(), train=train) as engine:
+            names = {s.name for s in engine._loop.execution.superboxes if "s" in s.sources}
+            for name in names if drops else ():
+                control(engine).set([replace(drop, superbox=name) for drop in drops], "a test")
+            engine.enqueue("s", rows_given)
+            engine.finish()
+            assert bool(engine.stats()["shedding"]["dropped"]) is bool(drops)
+            return {q: engine.dequeue(q).to_pylist() for q in ("low", "high", "sums")}
+
+    given = rows(300)
+    drops = Drop("", "s", 0.4, 3, ()), Drop("", "s", 1.0, 3, (), DropInterval("v", 7, 9))
+    table = pa.table({"_seq": range(300), "v": [row[1] for row in given]})
+    kept = [row for row, who in zip(given, droppers(table, drops), strict=True) if who < 0]
+    assert taken(given, *drops) == taken(kept)
 
 
 # ── restarts ──

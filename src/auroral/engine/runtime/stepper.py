@@ -378,7 +378,7 @@ class Stepper:
         directory = self._place(train.superbox.name)
         try:
             files = self._files(self._store, train, directory, has_room=step.has_room)
-            if step.drops_in_tasks(files):
+            if train.drops and step.drops_in_tasks(files):
                 files, shed = leave_to_tasks(files, train.drops)
             else:
                 files, shed = drop_tuples(files, train.drops, directory)

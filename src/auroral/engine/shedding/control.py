@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from auroral.continuous.boxing.gates import declared_name
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.runtime.train import Train
 from auroral.engine.shedding.dropping import DropCount
 from auroral.engine.shedding.places import losses, names_of, objection, shed_shares, upstream
 from auroral.engine.shedding.shed_log import Moments, Place, Shares, ShedLog
+from auroral.ids import PartBoxId
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.flow import FlowOutput
 from auroral.scheduling.flow_models import flow_model
@@ -112,7 +114,9 @@ class SheddingControl:
         for place in dict.fromkeys([*before, *wanted]):
             was, now = before.get(place, ()), wanted.get(place, ())
             if was != now:
-                told = " and ".join(map(_told, now)) or f"all tuples of {place[1]} are taken again"
+                arc = self._shown_name(place[1])
+                told = " and ".join(_told(drop, arc) for drop in now)
+                told = told or f"all tuples of {arc} are taken again"
                 self._decisions.note(self._about(place, [*was, *now]), "shed", f"{told}: {why}")
 
     def drops_for(self, superbox: Superbox) -> list[Drop]:
@@ -144,7 +148,7 @@ class SheddingControl:
         found = [output for drop in drops for output in drop.outputs]
         if superbox is not None and self._checked is not None and arc in self._checked.arcs:
             found = [*names_of(self._checked, superbox, arc), *found]
-        return found or [place[0]]
+        return [PartBoxId.owner(self._shown_name(name)) for name in found or [place[0]]]
 
     # ── steps ──
 
@@ -160,7 +164,8 @@ class SheddingControl:
             where = train.superbox.name, arc, train.first, train.last
             rows.append(ShedRow(*where, drops_text(drops), count.dropped, count.taken))
             for reason, dropped in count.by_reason.items():
-                counted[arc, _SHED + reason] = dropped
+                key = self._shown_name(arc), _SHED + reason
+                counted[key] = counted.get(key, 0) + dropped
             if count.dropped:
                 for output, each in self._losses_of(train.superbox, arc).items():
                     lost[output] = lost.get(output, 0.0) + each * count.dropped
@@ -171,6 +176,11 @@ class SheddingControl:
             if int(due):
                 counted[output, _LOST] = int(due)
         return ShedStep(tuple(rows), counted, owed)
+
+    def _shown_name(self, arc: str) -> str:
+        """What users call an arc, if it is the log of a stream."""
+        streams = () if self._checked is None else self._checked.network.streams
+        return declared_name(arc) if arc in streams else arc
 
     def committed(self, shed: ShedStep) -> None:
         """What was shed with a step has become true."""
@@ -219,7 +229,7 @@ class SheddingControl:
             "drops": [
                 {
                     "superbox": place[0],
-                    "arc": place[1],
+                    "arc": self._shown_name(place[1]),
                     "boxes": [_shown(drop) for drop in held],
                     "since_us": since_us[place],
                     "dropped": dropped[place],
@@ -259,8 +269,8 @@ def _shown(drop: Drop) -> dict[str, Any]:
     return {name: document[name] for name in ("rate", "interval", "reason", "outputs")}
 
 
-def _told(drop: Drop) -> str:
-    share = f"{drop.rate:.0%} of the tuples of {drop.arc}"
+def _told(drop: Drop, arc: str) -> str:
+    share = f"{drop.rate:.0%} of the tuples of {arc}"
     if drop.interval is None:
         return f"{share} are dropped"
     low = "" if drop.interval.low is None else f"{drop.interval.low:g} <= "

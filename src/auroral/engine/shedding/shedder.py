@@ -62,7 +62,8 @@ class LoadShedder:
     """Sets the drop boxes of a running network once in a period. One thread calls it.
 
     `workers` is how many steps run at the same time: costs of boxes are seconds of steps, so that
-    this many seconds can be used in each second.
+    this many seconds can be used in each second, if there are as many superboxes: each one has one
+    step under way at a time.
     """
 
     def __init__(
@@ -104,28 +105,31 @@ class LoadShedder:
         options = checked.network.engine
         mode: SheddingMode = "off" if options.shedding == "auto" and not live else options.shedding
         rates = self._rates(checked, period_s)
-        if not self._serve(ServedNetwork(checked, superboxes), mode, options.headroom):
+        working = sum(bool(superbox.boxes) for superbox in superboxes)
+        capacity = min(self._workers, max(working, 1)) * options.headroom
+        if not self._serve(ServedNetwork(checked, superboxes), mode, capacity):
             return
         assert self._controller is not None
         seen = Observation(period_s, rates, self._queues(superboxes), self._quality.outside())
         decision = self._controller.observe(seen)
         self._control.note_load(decision.load, decision.level)
-        if decision.changed:
-            drops = [with_reason(d, mode) for held in decision.drops.values() for d in held]
+        drops = [with_reason(d, mode) for held in decision.drops.values() for d in held]
+        drops = [drop for drop in drops if self._control.may_drop(drop.superbox, drop.arc)]
+        if set(drops) != set(self._control.drops):  # also if other superboxes run since then
             why = "; ".join(dict.fromkeys(note.why for note in decision.notes))
-            self._control.set(drops, why or "the load has fallen")
+            self._control.set(drops, why or f"{decision.load:.3g} times the capacity arrives")
         else:
             for note in decision.notes:
                 self._decisions.note(note.about, "shed", note.why)
 
-    def _serve(self, network: ServedNetwork, mode: SheddingMode, headroom: float) -> bool:
+    def _serve(self, network: ServedNetwork, mode: SheddingMode, capacity: float) -> bool:
         """Let the controller know the network; False if nothing is shed in it."""
-        settings = mode, headroom
+        settings = mode, capacity
         if settings != self._settings or self._controller is None:
             if self._control.drops:
-                self._control.set([], f"shedding is {mode}")
+                self._control.set([], "the load is measured anew")
             self._settings = settings
-            self._controller = LoadController(mode, capacity=self._workers * headroom)
+            self._controller = LoadController(mode, capacity=capacity)
             self._network = None
         if mode == "off" or (mode == "auto" and not self._has_graphs()):
             if self._control.drops:
