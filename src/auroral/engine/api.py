@@ -198,6 +198,7 @@ class Engine:
         if stored.edited:
             edit = NetworkEdit({}, [], self._given, whole=True)
             self.edited = self._editor.edit(edit, by_file=True)
+        self._attaching.on_demand.end_unused()  # those of queries that ended with the last run
         if self._background and self._store.durable:
             self._server = AttachServer(self._store.directory, self._attach_for_a_while)
         self._read_declared_streams()
@@ -206,9 +207,11 @@ class Engine:
     def _stored_data_sets(self, network: Network) -> StoredDataSets:
         return StoredDataSets(network, self._store.directory, sync=self._store.power)
 
-    def _attach_for_a_while(self, point: str, sql: str) -> LiveAttachment:
-        """Attach a query that another process asks for."""
+    def _attach_for_a_while(self, point: str, sql: str, follow: bool) -> LiveAttachment:
+        """Attach a query that another process asks for; with `follow` for what flows, too."""
         self._require_running()
+        if not follow:
+            self._attaching.on_demand.require_history(point)
         name = self._attaching.attach(point, sql, None, None, lasting=False)
         self._loop.wake()
         moment = self._ingest.next_moment
@@ -367,13 +370,17 @@ class Engine:
         """
         self._require_running()
         self._attachments.require_free(add or {})
-        wanted = read_edit(self.network.compact or self.network, add, remove, network)
+        wanted = self._read_edit(add, remove, network)
         if wanted.network is None:
             self._changing.change(*requested(wanted.add, wanted.remove))
             self._loop.wake()
             return wanted.queries_report()
         self._loop.require_outside("change the network")
-        return self._editor.edit(wanted, by_file=False)
+        with self._locks.network:  # what is there now may be another network
+            return self._editor.edit(self._read_edit(add, remove, network), by_file=False)
+
+    def _read_edit(self, add: Any, remove: Any, network: Network | None) -> NetworkEdit:
+        return read_edit(self.network.compact or self.network, add, remove, network)
 
     def _require_runnable(self, network: Network) -> None:
         require_executable(network, self._sinks, self._tables)

@@ -171,6 +171,7 @@ def put_together(
     def emitted_before(arc: str) -> int:
         return loop.execution.stepper.emitted_before(arc)
 
+    network_changes = NetworkChanges(context, ingest, loop, locks.changes)
     attaching = Attaching(
         store,
         lambda: queries.epochs.latest.declared.network,
@@ -180,13 +181,15 @@ def put_together(
         loop,
         locks.changes,
         queries.catalogue.names,
+        context,
+        network_changes,
     )
     return EngineParts(
         context,
         ingest,
         loop,
         QueryChanges(queries, ingest, loop, locks.changes),
-        NetworkChanges(context, ingest, loop, locks.changes),
+        network_changes,
         attaching,
         attachments,
         HistoryIndexing(store, history, emitted_before),

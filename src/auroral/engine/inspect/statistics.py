@@ -218,6 +218,7 @@ def entities(network: Network, queries: Sequence[str] | None = None) -> dict[str
         "queries": list(network.queries if queries is None else queries),
         "functions": list(network.functions),
         "connection_points": list(network.connection_points),
+        "views": list(network.views),
         "groups": list(network.groups),
         "outputs": list(network.outputs),
     }
@@ -257,6 +258,9 @@ def describe_entity(
     elif name in declared.connection_points:
         point = declared.connection_points[name].document()
         found |= {"kind": "connection point", **point}
+    elif name in declared.views:
+        view, kept = declared.views[name].document(), stats["connection_points"].get(name)
+        found |= {"kind": "view", **view, "runs": kept is not None, **(kept or {})}
     elif name in network.tables:
         found |= {"kind": "table", **network.tables[name].document()}
     elif name in checked.arcs:
@@ -278,7 +282,7 @@ def describe_entity(
     if "kind" not in found:
         arcs = [arc for arc in checked.arcs if "@" not in arc]
         names = [*arcs, *network.tables, *network.outputs, *stats["queries"]]
-        names += [*declared.instances, *declared.superboxes, *declared.groups]
+        names += [*declared.instances, *declared.superboxes, *declared.groups, *declared.views]
         raise UsageError(
             "UNKNOWN_ENTITY",
             f"there is no {name}; {list_existing(names)}",

@@ -33,6 +33,8 @@ class DeclaredNetwork:
     network: Network
     bound: frozenset[str] = frozenset()
     """Arcs that are delivered, although the network does not say so: they were given a sink."""
+    demanded: frozenset[str] = frozenset()
+    """Views that keep nothing and run, because queries are attached to them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from auroral.engine.lifecycle.epochs import RUNNING, DeclaredNetwork
@@ -42,18 +43,21 @@ class StoredNetwork:
         running = self._store.manifest.meta(RUNNING)
         declared = given if running is None else self.restored(json.loads(running))
         if running is None or edited:
-            saved = json.dumps(remembered(declared.network, declared.bound))
+            saved = json.dumps(remembered(declared.network, declared.bound, declared.demanded))
             file = file_qos(self._store, given.network, edited)
             self._store.commit(Change(meta={RUNNING: saved, **file}))
         if running is None:
             self.edited = False
             return given
-        return declared if self.edited or declared.network != given.network else given
+        if self.edited or declared.network != given.network:
+            return declared
+        return replace(given, demanded=declared.demanded)
 
     def restored(self, document: Mapping[str, Any]) -> DeclaredNetwork:
         """A network from what is remembered of it."""
         network, bound = restored(document, self._given, self._qos_edited)
-        return DeclaredNetwork(with_late_outputs(network, self._sinks), bound)
+        demanded = frozenset(document.get("demanded", ()))
+        return DeclaredNetwork(with_late_outputs(network, self._sinks), bound, demanded)
 
     def serve(self, registrar: Registrar, network: Network) -> None:
         """Let queries be read against the network to begin with."""

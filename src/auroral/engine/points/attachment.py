@@ -90,6 +90,7 @@ def plan_branch(context: EngineContext, point: PointHistory, branch: Branch) -> 
         found,
         frozenset(),
         None,
+        frozenset(),
         progressing,
         settings.executor.plain(checked, place / "plain@"),
         stateful,

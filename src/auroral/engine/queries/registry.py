@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -87,14 +87,17 @@ class QueryRegistry:
         changed: NetworkChange | None,
         arcs: Mapping[str, str],
         sunk: Sequence[str],
+        stopped: Collection[str] = (),
     ) -> None:
         """Let those eddies and boxes be there that come next; all before their moment is done.
 
         `progress` is what was promised up to that moment, `changed` what becomes of the network,
         whose outputs read `arcs`; those that are `sunk` have sinks, which have everything.
+        `stopped` boxes run no more.
         """
         with self.lock:
-            self._store.commit(self.lifecycle.epoch_reached(progress, changed, arcs, sunk))
+            change = self.lifecycle.epoch_reached(progress, changed, arcs, sunk, stopped)
+            self._store.commit(change)
             self.eddies.enter(self.epochs.current.start)
 
     def fail(self, culprits: Mapping[str, str]) -> None:

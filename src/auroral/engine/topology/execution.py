@@ -103,7 +103,7 @@ def build_execution(
     store.progressing = plan.progressing
     begin = lambda box: max(queries.epochs.current.start, plan.standalone.began(box))  # noqa: E731
     register_consumers(store, superboxes, arcs, watermarks.logs(), begin)
-    context.history.serve(checked, watermarks, begin)
+    context.history.serve(checked, watermarks, begin, plan.epoch.declared.demanded)
     release_retained(store, queries.epochs.next_start)
     _forget_steps(store, superboxes)
     if ended is not None:
@@ -224,7 +224,7 @@ def next_execution(before: Execution, following: ExecutionPlan) -> Execution | N
             return None
         progress = before.stepper.progress(queries.epochs.next.start)
         sunk = list(before.sinks.open)
-        queries.enter_epoch(progress, following.changed, before.plan.arcs, sunk)
+        queries.enter_epoch(progress, following.changed, before.plan.arcs, sunk, following.stopped)
         if following.changed is not None:
             before.sinks.let_go(following.changed.removed_outputs)
     return build_execution(before.context, following, ended=before.watermarks.ended, before=before)

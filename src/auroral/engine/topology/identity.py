@@ -49,9 +49,12 @@ def identity(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
     return {**document, "sinks": dict.fromkeys(own, "bound")}
 
 
-def remembered(network: Network, bound: Iterable[str]) -> dict[str, Any]:
+def remembered(
+    network: Network, bound: Iterable[str], demanded: Iterable[str] = ()
+) -> dict[str, Any]:
     """What the manifest keeps of a network that runs, to have it again without its file.
 
+    `demanded` are views that run because queries are attached to them.
     Options of sources, sinks and stores that only say how these are reached are left out.
     """
     plain = copy.copy(network.compact or network)
@@ -60,7 +63,7 @@ def remembered(network: Network, bound: Iterable[str]) -> dict[str, Any]:
     plain.outputs = {n: o for n, o in plain.outputs.items() if not ArcId.parse(n).port}
     document = plain.document()
     _without_access(document)
-    return {"network": document, "bound": sorted(bound)}
+    return {"network": document, "bound": sorted(bound), "demanded": sorted(demanded)}
 
 
 def restored(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,7 @@ from auroral.engine.points.kept_arc import kept_arcs
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import expanded_network, kernel_runner
 from auroral.engine.topology.superboxes import all_superboxes, output_arcs
-from auroral.ids import file_name
+from auroral.ids import QueryBoxId, file_name, is_eddy
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
 from auroral.network.point_names import point_arcs
@@ -48,6 +48,8 @@ class ExecutionPlan:
     """Those that stay as they were."""
     changed: NetworkChange | None
     """What becomes of the network before it, if this one is another."""
+    stopped: frozenset[str]
+    """Boxes that ran in the network before it, and do not in this one: they forget everything."""
     progressing: Mapping[str, Sequence[str]]
     runner: PlainRunner
     stateful: Mapping[str, KernelRunner]
@@ -107,7 +109,7 @@ def make_plan(
     unmoved = check_expanded(resolver, epoch, queries)
     checked = as_moved(unmoved, epoch.moves, resolver)
     arcs = output_arcs(checked, epoch.declared.bound)
-    superboxes = all_superboxes(checked, arcs, standalone)
+    superboxes = all_superboxes(checked, arcs, standalone, epoch.declared.demanded)
     changed = None
     if before is not None and before.epoch.declared is not epoch.declared:
         declared = before.epoch.declared.network, epoch.declared.network
@@ -142,6 +144,7 @@ def make_plan(
         superboxes,
         same,
         changed,
+        _boxes(before.superboxes) - _boxes(superboxes) if before is not None else frozenset(),
         progressing,
         runner,
         stateful,
@@ -173,6 +176,12 @@ def empty_slots(store: Store) -> None:
     """Forget what an earlier run has compiled."""
     shutil.rmtree(slots(store), ignore_errors=True)
     slots(store).mkdir(mode=PRIVATE_DIRECTORY)
+
+
+def _boxes(superboxes: Iterable[Superbox]) -> frozenset[str]:
+    """The boxes of superboxes, without those of queries and eddies."""
+    every = (box for superbox in superboxes for box in superbox.boxes)
+    return frozenset(box for box in every if not QueryBoxId.query_of(box) and not is_eddy(box))
 
 
 def _is_same(
