@@ -236,6 +236,8 @@ def test_an_engine_gives_what_the_reference_gives_while_boxes_move(
     net = network(rng)
     while not optimize(net.check(), SOMETHING, fixed=fixed(net)).moves:
         net = network(rng)
+    mode = rng.choice(["auto", "fuse", "box", "box", "application", "spanner"])
+    net.engine = net.engine.model_copy(update={"superbox": mode})
     streams = sorted(net.streams)
     given_rows = [(rng.choice(streams), row) for row in rows(rng, 150)]
     train = rng.choice([1, 4, 9, None])
