@@ -96,6 +96,19 @@ def _history(
     return history(quick=quick, only=only)
 
 
+def _qos(
+    *,
+    quick: bool = False,
+    plots: Path | None = None,
+    only: Sequence[str] = (),
+    peers: Sequence[Path] = (),
+) -> Report:
+    from benchmarks.qos.experiments import qos
+
+    _require_no_peers("qos", peers)
+    return qos(quick=quick, plots=plots, only=only)
+
+
 def _require_no_peers(name: str, peers: Sequence[Path]) -> None:
     if peers:
         raise UsageError("BAD_OPTION", f"the benchmark {name} has no peers")
@@ -107,4 +120,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "cacq": _cacq,
     "independent": _independent,
     "history": _history,
+    "qos": _qos,
 }

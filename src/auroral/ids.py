@@ -141,6 +141,8 @@ class PartBoxId:
 
     >>> str(PartBoxId("pay", "write")), PartBoxId.parse("pay@sorted"), PartBoxId.parse("pay")
     ('pay@write', PartBoxId(box='pay', part='sorted'), None)
+    >>> PartBoxId.parse("far@copy2")
+    PartBoxId(box='far', part='copy2')
     >>> PartBoxId.owner("pay@write"), PartBoxId.owner("pay")
     ('pay', 'pay')
     """
@@ -151,7 +153,8 @@ class PartBoxId:
     @staticmethod
     def parse(text: str) -> PartBoxId | None:
         box, mark, part = text.partition("@")
-        return PartBoxId(box, part) if mark and part in _PARTS else None
+        is_copy = part.startswith(_COPY) and part.removeprefix(_COPY).isdecimal()
+        return PartBoxId(box, part) if mark and (part in _PARTS or is_copy) else None
 
     @staticmethod
     def owner(text: str) -> str:
@@ -485,6 +488,7 @@ HELD = "results"
 """The consumer that alone decides what a log of query results keeps."""
 
 _PARTS = ("sorted", "write", "lookup")
+_COPY = "copy"
 _ATTACHMENT = "attach@"
 _EDDY = "eddy@"
 _HISTORY = "history@"

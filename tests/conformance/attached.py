@@ -204,6 +204,7 @@ class AttachRun:
         if "hot" in engine._attachments:
             engine.bind_sink("hot", self.sink)
         for number in range(self._taken, len(given.batches)):
+            self._before(engine, number)
             if number == given.attach_at:
                 self._attach(engine)
             batch = given.batches[number]
@@ -212,6 +213,9 @@ class AttachRun:
                 engine.drain()
         if self._taken > given.attach_at and "hot" not in engine._attachments:
             raise AssertionError("it was attached, and is not any more")
+
+    def _before(self, engine: Engine, number: int) -> None:
+        """What else happens before a batch."""
 
     def _attach(self, engine: Engine) -> None:
         if "hot" in engine._attachments:

@@ -13,6 +13,7 @@ from typing import Any
 
 from auroral import Network
 from auroral.boxes import Join
+from auroral.boxes.table_write import TableWrite
 from auroral.continuous.boxing.expansion import expanded
 from auroral.engine import Engine
 from auroral.engine.runtime.watermarks import group_key
@@ -144,10 +145,11 @@ def expected(net: Network, batches: list[Batch], tables: Tables | None = None) -
 
 
 def dead_of(reference: Reference) -> list[Dead]:
-    """What failed in boxes that lead to an output; the engine runs no others."""
+    """What failed in boxes that lead to an output or change a table; no others run."""
     checked = reference.checked
     running: set[str] = set()
     stack = [checked.arcs[output.from_].producer for output in reference.network.outputs.values()]
+    stack += [n for n, box in reference.network.boxes.items() if isinstance(box, TableWrite)]
     while stack:
         box = stack.pop()
         if box in reference.network.boxes and box not in running:

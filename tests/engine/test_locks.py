@@ -92,6 +92,7 @@ def test_without_the_check_locks_are_plain(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_engines_of_tests_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     with sparkless.make_engine(all_ticks()) as engine:
         held = [
+            engine._locks.network,
             engine._loop._busy,
             engine._changing.lock,
             engine._queries.lock,

@@ -406,3 +406,14 @@ def test_points_come_and_go_but_not_under_attached_queries() -> None:
         engine.detach("ks")
         engine.modify(remove=["recent"])
         assert "recent" not in engine.stats()["connection_points"]
+
+
+def test_a_box_that_nobody_reads_forgets_what_it_had() -> None:
+    with sparkless.make_engine(network(), train=3) as engine:
+        engine.enqueue("ticks", rows(0, 5))
+        engine.modify(remove=["counts"])
+        engine.enqueue("ticks", rows(5, 7))
+        engine.modify(add={"counts": {"from": "counted"}})
+        engine.enqueue("ticks", rows(7, 15))
+        engine.drain()
+        assert taken(engine, "counts") == [(0, 3)], "of three tuples: those before were missed"

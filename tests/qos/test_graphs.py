@@ -218,3 +218,19 @@ def test_gradient_and_area_follow_from_the_value(
     assert piece == pytest.approx((curve.value(low) + moved / 2) * ahead, abs=1e-6)
     rest = curve.area(low + ahead, high)
     assert curve.area(low, high) == pytest.approx(piece + rest, abs=1e-6)
+
+
+@pytest.mark.parametrize("section", ["outputs", "views"])
+@pytest.mark.parametrize(
+    ("on", "said"), [("y", "UNKNOWN_FIELD.*there is no field y"), ("t", "BAD_QOS.*t is string")]
+)
+def test_a_value_graph_is_on_a_number_that_is_there(section: str, on: str, said: str) -> None:
+    graph = {"value": {"on": on, "graph": [[0, 0], [1, 1]]}}
+    document = {
+        "network": "n",
+        "streams": {"s": {"schema": {"x": "int", "t": "string"}}},
+        section: {"o": {"from": "s", "qos": graph}},
+    }
+    with pytest.raises(NetworkError, match=rf"{said}") as raised:
+        Network.parse(document).check()
+    assert "key qos.value.on" in str(raised.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pytest
 from auroral import Network
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox, superboxes
+from auroral.shedding.choosing import droppers
+from auroral.shedding.drops import Drop, DropInterval
 from auroral.spark.plans.column_boxes import columns_of_superbox
 from auroral.spark.running.column_boxes import ColumnBoxes
 from auroral.spark.running.column_runner import ColumnJob, column_task
@@ -51,8 +54,15 @@ def routed() -> Network:
     return net
 
 
+DROPS = (Drop("f", "s", 0.4, 5, ()), Drop("f", "s", 1.0, 0, (), DropInterval("v", 7.0, 9.0)))
+
+
+@pytest.mark.parametrize("drops", [(), DROPS], ids=["all", "shed"])
 @pytest.mark.parametrize("tasks", [1, 3])
-def test_tasks_write_what_the_reference_gives(tasks: int, tmp_path: Path) -> None:
+def test_tasks_write_what_the_reference_gives(
+    tasks: int, drops: tuple[Drop, ...], tmp_path: Path
+) -> None:
+    """What drop boxes leave of it, if there are some."""
     checked, superbox, boxes = built(routed(), "f.rest", "m", "u")
     assert boxes is not None
     table, files = arrived(), []
@@ -63,14 +73,19 @@ def test_tasks_write_what_the_reference_gives(tasks: int, tmp_path: Path) -> Non
     for target in targets.values():
         Path(target).mkdir()
     job = tmp_path / "job"
-    ColumnJob({"s": files}, targets).write(job)
+    ColumnJob({"s": files}, targets, {"s": drops}).write(job)
     fields = {arc: checked.arcs[arc].schema.arrow() for arc in superbox.terminals}
     hidden = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.int64())]
     schemas = {arc: pa.schema([*hidden, *own]) for arc, own in fields.items()}
     work = column_task(boxes, schemas, (), str(job), tasks)
-    for number in range(tasks):
-        list(work(iter([pa.record_batch([pa.array([number])], ["id"])])))
-    expected = run(routed(), {"s": ROWS})
+    batches = [pa.record_batch([pa.array([number])], ["id"]) for number in range(tasks)]
+    told = [json.loads(note[0][0].as_py()) for b in batches for note in work(iter([b]))]
+    kept = (droppers(table, drops) < 0).tolist()
+    assert sum(note["read"]["s"] for note in told) == sum(kept)
+    gone = sum(sum(by.values()) for note in told for by in note["dropped"].values())
+    assert gone == len(ROWS) - sum(kept)
+    assert bool(gone) is bool(drops)
+    expected = run(routed(), {"s": [row for row, k in zip(ROWS, kept, strict=True) if k]})
     for arc in superbox.terminals:
         parts = [read_file(str(path)) for path in sorted(Path(targets[arc]).iterdir())]
         made = pa.concat_tables(parts)

@@ -16,7 +16,7 @@ from auroral.errors import UsageError, closest
 
 def bench(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="micro | oop | cacq | independent | history")
+        str, typer.Argument(metavar="NAME", help="micro | oop | cacq | independent | history | qos")
     ],
     as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="a tenth of the work, rougher")] = False,

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from auroral.catalog import read_catalog
+from auroral.engine.inspect.cautions import infeasible_outputs
 from auroral.engine.topology.superboxes import require_executable, require_jars
 from auroral.ids import ArcId
 from auroral.io.open import connectors_needed
 from auroral.network.network import Network
+from auroral.scheduling.flow_models import flow_model
 
 NetworkFile = Annotated[Path, typer.Argument(metavar="FILE", help="the network, YAML or JSON")]
 
@@ -20,7 +23,13 @@ Imports = Annotated[
 ]
 
 
-def check(file: NetworkFile, imports: Imports = False) -> None:
+State = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="DIR", help="judge latency graphs by what was measured there"),
+]
+
+
+def check(file: NetworkFile, imports: Imports = False, state: State = None) -> None:
     """Print every arc with its schema; exit 2 and the error if `run` would refuse the network."""
     network = Network.load(file, imports=imports)
     checked = network.check()
@@ -39,7 +48,8 @@ def check(file: NetworkFile, imports: Imports = False) -> None:
         typer.echo(f"query {name}  {checked.queries[name]}")
     for note in (*network.unverified(), *connectors_needed(network)):
         typer.echo(f"note: {note}", err=True)
-    for caution in checked.warnings:
+    costs = {} if state is None else read_catalog(state).costs
+    for caution in (*checked.warnings, *infeasible_outputs(flow_model(checked, costs), costs)):
         typer.echo(f"warning: {caution}", err=True)
     require_executable(checked.network)
     require_jars(network)

@@ -9,7 +9,20 @@ from typing import Annotated
 
 import typer
 
-from auroral.cli import attach, bench, catalog, check, diff, explain, find, rescale, run, schema
+from auroral.cli import (
+    analyze,
+    attach,
+    bench,
+    catalog,
+    check,
+    diff,
+    explain,
+    find,
+    rescale,
+    run,
+    schema,
+    simulate,
+)
 from auroral.errors import AuroralError
 
 app = typer.Typer(
@@ -49,6 +62,8 @@ app.command("diff")(diff.diff)
 app.add_typer(catalog.app, name="catalog")
 app.command("attach")(attach.attach)
 app.command("bench")(bench.bench)
+app.command("simulate")(simulate.simulate)
+app.command("analyze")(analyze.analyze)
 
 
 def main() -> None:

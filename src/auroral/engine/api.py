@@ -22,7 +22,7 @@ from auroral.engine.ingest.declared_sources import (
 )
 from auroral.engine.ingest.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.ingest.tables import require_tables
-from auroral.engine.inspect.cautions import log_cautions
+from auroral.engine.inspect.cautions import log_cautions, log_infeasible
 from auroral.engine.inspect.statistics import describe_entity, entities, statistics
 from auroral.engine.lifecycle.editor import NetworkEditor
 from auroral.engine.lifecycle.edits import NetworkEdit, read_edit
@@ -56,6 +56,7 @@ from auroral.network.check import check
 from auroral.network.data_sets import with_data_sets
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
+from auroral.qos.graphs import QoS
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.running.executor import SparkExecutor, StepExecutor
 from auroral.spark.session.causes import FROM_SPARK, reason
@@ -179,6 +180,8 @@ class Engine:
                 raise RunError("SPARK_FAILED", reason(error), where="start") from error
             raise
         log_cautions(self.network)
+        flow = self._context.quality.flow_outputs()
+        log_infeasible(self._loop.execution.checked, self._store.costs, flow)
         self._started = True
         if self._background:
             loop = self._loop
@@ -195,6 +198,7 @@ class Engine:
         if stored.edited:
             edit = NetworkEdit({}, [], self._given, whole=True)
             self.edited = self._editor.edit(edit, by_file=True)
+        self._attaching.on_demand.end_unused()  # those of queries that ended with the last run
         if self._background and self._store.durable:
             self._server = AttachServer(self._store.directory, self._attach_for_a_while)
         self._read_declared_streams()
@@ -203,9 +207,11 @@ class Engine:
     def _stored_data_sets(self, network: Network) -> StoredDataSets:
         return StoredDataSets(network, self._store.directory, sync=self._store.power)
 
-    def _attach_for_a_while(self, point: str, sql: str) -> LiveAttachment:
-        """Attach a query that another process asks for."""
+    def _attach_for_a_while(self, point: str, sql: str, follow: bool) -> LiveAttachment:
+        """Attach a query that another process asks for; with `follow` for what flows, too."""
         self._require_running()
+        if not follow:
+            self._attaching.on_demand.require_history(point)
         name = self._attaching.attach(point, sql, None, None, lasting=False)
         self._loop.wake()
         moment = self._ingest.next_moment
@@ -328,8 +334,19 @@ class Engine:
     def story(self, name: str) -> list[dict[str, Any]]:
         """Why a box, output, stream or query ran, waited, was moved or shed; newest last."""
         self._require_running()
-        describe_entity(name, self.network, self._loop.execution.checked, self.stats())
+        describe_entity(name, self.network, self._loop.execution.plan.unmoved, self.stats())
         return self._context.decisions.story(name)
+
+    def set_qos(self, output: str, qos: QoS | Mapping[str, Any] | None) -> None:
+        """Judge an output, or a view, by other graphs from now on; None: by the default.
+
+        It also holds after a restart, until the network file or `modify` say something else of
+        the output.
+        """
+        require_name(output, "an output")
+        self._require_running()
+        self._context.quality.set_qos(output, qos)
+        self._loop.wake()
 
     # ── queries come and go ──
 
@@ -353,13 +370,17 @@ class Engine:
         """
         self._require_running()
         self._attachments.require_free(add or {})
-        wanted = read_edit(self.network.compact or self.network, add, remove, network)
+        wanted = self._read_edit(add, remove, network)
         if wanted.network is None:
             self._changing.change(*requested(wanted.add, wanted.remove))
             self._loop.wake()
             return wanted.queries_report()
         self._loop.require_outside("change the network")
-        return self._editor.edit(wanted, by_file=False)
+        with self._locks.network:  # what is there now may be another network
+            return self._editor.edit(self._read_edit(add, remove, network), by_file=False)
+
+    def _read_edit(self, add: Any, remove: Any, network: Network | None) -> NetworkEdit:
+        return read_edit(self.network.compact or self.network, add, remove, network)
 
     def _require_runnable(self, network: Network) -> None:
         require_executable(network, self._sinks, self._tables)
@@ -500,14 +521,18 @@ class Engine:
         self._readers.append(reader)
         return reader
 
-    def dequeue(self, output: str, limit: int | None = None) -> pa.Table:
-        """What came on an output since the last call, in order of emission."""
+    def dequeue(self, output: str, limit: int | None = None, *, shed: bool = False) -> pa.Table:
+        """What came on an output since the last call, in order of emission.
+
+        With `shed` the column `_shed` says which share of the input tuples that a result comes
+        from was dropped by load shedding.
+        """
         require_name(output, "an output or a query")
         self._require_running()
         outputs = self._loop.execution.outputs
         if output in self._attachments and outputs.found(output) is None:
             self._attachments.require_well(output)
-        table = outputs.dequeue(output, limit, self._require_running)
+        table = outputs.dequeue(output, limit, self._require_running, shed=shed)
         if not table.num_rows:
             self._attachments.require_well(output)
         return table
@@ -664,8 +689,11 @@ class Engine:
     def describe(self, name: str) -> dict[str, Any]:
         """What is known of one entity: its declaration, schema, counts and progress."""
         self._require_running()
-        checked = self._loop.execution.checked
-        return describe_entity(name, self.network, checked, self.stats())
+        checked = self._loop.execution.plan.unmoved
+        found = describe_entity(name, self.network, checked, self.stats())
+        if "quality" in found:
+            found["quality"] |= self._context.quality.described(name)
+        return found
 
     def stats(self) -> dict[str, Any]:
         """Tuples in and out, steps, times, queues, dead letters and progress."""
@@ -685,6 +713,7 @@ class Engine:
             for name, point in self._context.history.points.items()
         }
         stats["attachments"] = self._attachments.statistics()
+        stats["shedding"] = self._context.shedding.statistics()
         stats["connection_points"] |= self._data_sets.statistics()
         for stream, count in self._loop.retries.items():
             if count:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from auroral.engine.ingest.dead_letters import DeadLetters
+from auroral.engine.inspect.quality import OutputQuality
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.locks import EngineLocks
 from auroral.engine.points.history import KeptHistory
@@ -14,8 +15,11 @@ from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.results.outputs import AttachedResults
 from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.pool import StepPool
+from auroral.engine.runtime.reordering import OrderOptimizer
 from auroral.engine.runtime.step import StepOutcome
+from auroral.engine.shedding.control import SheddingControl
 from auroral.engine.tables.live import LiveTables
+from auroral.scheduling.rates import ArrivalRates
 from auroral.spark.running.executor import StepExecutor
 from auroral.storage import Store
 
@@ -74,4 +78,8 @@ class EngineContext:
     attachments: AttachedQueries
     times: ArrivalTimes
     decisions: DecisionLog
+    quality: OutputQuality
+    rates: ArrivalRates
+    shedding: SheddingControl
     locks: EngineLocks = field(default_factory=EngineLocks)
+    optimizer: OrderOptimizer = field(default_factory=OrderOptimizer)

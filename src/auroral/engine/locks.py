@@ -2,6 +2,8 @@
 
 A thread that holds a lock may only wait for locks that stand further down:
 
+0. `network`: one change of boxes, streams and outputs at a time, from reading what is wanted until
+   the epoch is entered. Changes of queries do not take it, so sinks can make them.
 1. `round` (`Loop`): no step is started or committed; steps under way go on in their workers. Held
    to give an output a sink, and to end the engine.
 2. `changes` (`QueryChanges`): one change of the queries at a time. A change tries `round` without
@@ -36,6 +38,7 @@ CHECK_ORDER = "AURORAL_CHECK_LOCK_ORDER"
 class LockRank(IntEnum):
     """Where a lock stands in the order; the outermost first."""
 
+    NETWORK = 0
     ROUND = 1
     CHANGES = 2
     READING = 3
@@ -142,6 +145,7 @@ class EngineLocks:
 
     def __init__(self) -> None:
         self._held = HeldLocks() if os.environ.get(CHECK_ORDER) else None
+        self.network = self._make(LockRank.NETWORK)
         self.round = self._make(LockRank.ROUND)
         self.changes = self._make(LockRank.CHANGES)
         self.queries = self._make(LockRank.QUERIES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from auroral.engine.context import EngineContext, Settings
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.ingest.declared_sources import interleaved
 from auroral.engine.ingest.ingest import Ingest
+from auroral.engine.inspect.quality import OutputQuality
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.lifecycle.changes import QueryChanges
 from auroral.engine.lifecycle.epochs import DeclaredNetwork
@@ -26,15 +28,22 @@ from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.clock import MonotoneClock
 from auroral.engine.runtime.loop import ALL_SOURCES, Loop
 from auroral.engine.runtime.pool import StepPool
+from auroral.engine.runtime.reordering import OrderOptimizer
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.engine.shedding.control import SheddingControl
+from auroral.engine.shedding.shedder import LoadShedder
 from auroral.engine.tables.live import LiveTables
 from auroral.engine.topology.execution import build_execution, initial_plan
 from auroral.engine.topology.plan import check_expanded
 from auroral.io.sources.source import Source
 from auroral.network.network import Network
+from auroral.scheduling.rates import ArrivalRates
 from auroral.spark.running.executor import StepExecutor
 from auroral.storage import Store
+
+_MOST_THREADS = 1_000
+"""Of the scheduler `thread-per-box`."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +107,15 @@ def put_together(
     if latest.declared is not declared:  # it was planned when an earlier run ended
         registrar.serve(latest.declared.network)
     workers = (options.workers or executor.workers) if options.background else 0
+    if options.background and latest.declared.network.engine.scheduler == "thread-per-box":
+        workers = _MOST_THREADS
     pool = StepPool[StepOutcome](workers, wake)
     threads: dict[str, Any] = {"background": options.background, "tell": wake}
     history = KeptHistory(store, None if options.arrival else clock, **threads)
     attachments = Attachments(store, history, **threads)
     tables = LiveTables(store, options.tables)
     times, decisions = ArrivalTimes(store.next_moment), DecisionLog(clock)
+    rates = ArrivalRates()
     context = EngineContext(
         settings,
         store,
@@ -115,7 +127,11 @@ def put_together(
         attachments,
         times,
         decisions,
+        OutputQuality(store, queries, times, decisions),
+        rates,
+        SheddingControl(store, decisions, clock),
         locks,
+        OrderOptimizer(),
     )
     plan = initial_plan(context)
     checked = plan.checked
@@ -131,6 +147,7 @@ def put_together(
         arrival=options.arrival,
         after=queries.changed,
         arrived=times.arrived,
+        counted=lambda stream, tuples: rates.arrived(stream, tuples, time.monotonic()),
         lock=locks.ingest,
     )
     clock.not_before(ingest.newest_us)
@@ -147,12 +164,14 @@ def put_together(
         heartbeats=with_clock and not options.arrival,
         wall=not options.arrival,
         lock=locks.round,
+        shedder=None if options.arrival or not workers else _shedder(context, workers),
     )
     loops.append(loop)
 
     def emitted_before(arc: str) -> int:
         return loop.execution.stepper.emitted_before(arc)
 
+    network_changes = NetworkChanges(context, ingest, loop, locks.changes)
     attaching = Attaching(
         store,
         lambda: queries.epochs.latest.declared.network,
@@ -162,15 +181,22 @@ def put_together(
         loop,
         locks.changes,
         queries.catalogue.names,
+        context,
+        network_changes,
     )
     return EngineParts(
         context,
         ingest,
         loop,
         QueryChanges(queries, ingest, loop, locks.changes),
-        NetworkChanges(context, ingest, loop, locks.changes),
+        network_changes,
         attaching,
         attachments,
         HistoryIndexing(store, history, emitted_before),
         network,
     )
+
+
+def _shedder(context: EngineContext, workers: int) -> LoadShedder:
+    shedding, quality = context.shedding, context.quality
+    return LoadShedder(context.store, shedding, quality, context.decisions, workers=workers)

@@ -56,6 +56,14 @@ class CheckedNetwork:
     arcs: Mapping[str, TypedArc]
     order: tuple[str, ...]
     queries: Mapping[str, Schema] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """The declared box whose work a box does, where the optimiser has moved boxes."""
+    displaced: frozenset[str] = frozenset()
+    """Arcs that carry other tuples than the declared arcs of their names, after such moves."""
+
+    def origin(self, box: str) -> str:
+        """The declared box that a box of the running network is."""
+        return self.origins.get(box, box)
 
     @cached_property
     def warnings(self) -> tuple[Caution, ...]:

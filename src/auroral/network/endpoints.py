@@ -13,6 +13,7 @@ from auroral.network.declarations import Output
 from auroral.network.environment import sink_of, sources_of
 from auroral.network.superboxes import find_cycle
 from auroral.network.types import Schema
+from auroral.qos.graphs import QoS
 
 if TYPE_CHECKING:
     from auroral.network.network import Network
@@ -96,7 +97,7 @@ def check_endpoints(
             error = unknown_arc(output.from_, dict.fromkeys(names))
             raise network.locate(error, "outputs", name, "from")
         if schema is not None:
-            _check_value_graph(network, name, output, schema)
+            _check_value_graph(network, "outputs", name, output.qos, schema)
         _check_sink(network, name)
     for name, point in network.connection_points.items():
         if point.on is None:
@@ -111,6 +112,7 @@ def check_endpoints(
     for name, view in network.views.items():
         if view.from_ not in arcs:
             raise network.locate(unknown_arc(view.from_, arcs), "views", name, "from")
+        _check_value_graph(network, "views", name, view.qos, arcs[view.from_])
     _check_groups(network)
 
 
@@ -173,17 +175,21 @@ def _at(network: Network, *path: str) -> Iterator[None]:
         raise NetworkError(error.code, error.message, where=place, hint=error.hint) from None
 
 
-def _check_value_graph(network: Network, name: str, output: Output, schema: Schema) -> None:
-    if output.qos is None or output.qos.value is None:
+def require_value_field(qos: QoS, schema: Schema) -> None:
+    """Refuse a value graph on a field that is not there, or is no number."""
+    if qos.value is None:
         return
-    key = ("outputs", name, "qos", "value", "on")
-    try:
-        found = schema.field(output.qos.value.on)
-    except NetworkError as error:
-        raise network.locate(error, *key) from None
+    found = schema.field(qos.value.on)
     if not found.type.is_numeric:
-        raise NetworkError(
-            "BAD_QOS",
-            f"a value graph needs a number, but {found.name} is {found.type}",
-            where=network.place(*key),
-        )
+        problem = f"a value graph needs a number, but {found.name} is {found.type}"
+        raise NetworkError("BAD_QOS", problem)
+
+
+def _check_value_graph(
+    network: Network, section: str, name: str, qos: QoS | None, schema: Schema
+) -> None:
+    if qos is not None:
+        try:
+            require_value_field(qos, schema)
+        except NetworkError as error:
+            raise network.locate(error, section, name, "qos", "value", "on") from None

@@ -41,6 +41,12 @@ def point_arcs(network: Network) -> dict[str, str]:
     return found
 
 
+def attachable_arcs(network: Network) -> dict[str, str]:
+    """By connection point and view, the arc that it is on."""
+    arcs = point_arcs(network)
+    return {**arcs, **{name: arcs.get(v.from_, v.from_) for name, v in network.views.items()}}
+
+
 def live_arc(network: Network, arc: str) -> str:
     """The arc that a name means: that of a connection point, or the arc of that name."""
     return point_arcs(network).get(arc, arc) if arc in network.connection_points else arc

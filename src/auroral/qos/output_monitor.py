@@ -156,9 +156,10 @@ class OutputMonitor:
 
     def _lose(self, now_s: float, now: Mapping[Kind, float]) -> None:
         """Count what was lost since the step before this one, over a minute at most."""
-        reading = self._of_minute(now_s)
+        by_minute = "loss" in self.qos.curves or "throughput" in self.qos.curves
+        reading = {**(self._of_minute(now_s) if by_minute else {}), "latency": None, "value": None}
         for kind in self.qos.kinds:
-            utility = now.get(kind) if kind in ("latency", "value") else reading[kind]
+            utility = now.get(kind, reading[kind])
             if utility is not None:
                 seconds = min(max(now_s - self._judged[kind], 0.0), WINDOW_S)
                 self.lost[kind] += seconds * (1 - utility) * self.qos.share(kind)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 _KEPT = 0.97
 """What a call counts of what the one after it counts: about the latest thirty decide."""
@@ -94,13 +95,32 @@ class BoxCost:
         return (fixed, slope) if fixed >= 0 else (0.0, self.recent_products / self.recent_squares)
 
 
-def attributed(seconds: float, tuples: Mapping[str, int]) -> dict[str, float]:
-    """The seconds of a step, by box, in proportion to the tuples that each of them got.
+def attributed(
+    seconds: float,
+    tuples: Mapping[str, int],
+    weights: Mapping[str, float] = MappingProxyType({}),
+    measured: Mapping[str, float] = MappingProxyType({}),
+) -> dict[str, float]:
+    """The seconds of a step, by box.
+
+    A box gets what was `measured` of it; the rest is divided in proportion to the tuples that each
+    box got, times its weight. What tasks have measured side by side may be more than the step
+    took; it is scaled down then.
 
     >>> attributed(0.9, {"f": 200, "m": 100}), attributed(0.9, {"f": 0, "m": 0})
     ({'f': 0.6, 'm': 0.3}, {'f': 0.45, 'm': 0.45})
+    >>> attributed(1.0, {"f": 100, "m": 100}, {"m": 3.0}, {"m": 0.5})
+    {'f': 0.125, 'm': 0.875}
     """
-    total = sum(tuples.values())
+    if not tuples:
+        return {}
+    own = {box: max(measured.get(box, 0.0), 0.0) for box in tuples}
+    known = sum(own.values())
+    if known > seconds:
+        own = {box: spent * seconds / known for box, spent in own.items()}
+    rest = max(seconds - known, 0.0)
+    shares = {box: count * weights.get(box, 1.0) for box, count in tuples.items()}
+    total = sum(shares.values())
     if not total:
-        return dict.fromkeys(tuples, seconds / len(tuples)) if tuples else {}
-    return {box: seconds * count / total for box, count in tuples.items()}
+        return {box: own[box] + rest / len(tuples) for box in tuples}
+    return {box: own[box] + rest * share / total for box, share in shares.items()}

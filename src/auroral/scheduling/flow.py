@@ -102,8 +102,15 @@ class FlowModel:
 
     def boxes_before(self, name: str) -> tuple[str, ...]:
         """The boxes that write what a box reads."""
-        found = (self.writers.get(arc) for arc in self.boxes[name].inputs)
-        return tuple(dict.fromkeys(writer for writer in found if writer is not None))
+        return self._before[name]
+
+    @cached_property
+    def _before(self) -> dict[str, tuple[str, ...]]:
+        writers = {
+            name: [self.writers[arc] for arc in box.inputs if arc in self.writers]
+            for name, box in self.boxes.items()
+        }
+        return {name: tuple(dict.fromkeys(found)) for name, found in writers.items()}
 
     def downstream(self, name: str) -> tuple[str, ...]:
         """D(b) of [2 §4.1.2]: a box and all that its tuples pass after it, in flow order."""

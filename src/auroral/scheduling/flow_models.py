@@ -90,7 +90,7 @@ def _flow_box(
     used: Iterable[str],
     counted: Mapping[str, int],
 ) -> FlowBox:
-    cost = costs.get(name, BoxCost())
+    cost = costs.get(checked.origin(name), BoxCost())
     inputs = checked.inputs_of(name)
     return FlowBox(
         name,
@@ -154,7 +154,8 @@ def _merged(
         cost_s += got * boxes[name].cost_s
         for arc, selectivity in boxes[name].selectivities.items():
             reach[arc] = got * selectivity
-    calls = [costs[name].call_s for name in superbox.boxes if name in costs]
+    origins = [checked.origin(name) for name in superbox.boxes]
+    calls = [costs[name].call_s for name in origins if name in costs]
     call_s = sum(found for found in calls if found is not None)
     if superbox.boxes and not calls:
         call_s = DEFAULT_CALL_S

@@ -46,6 +46,10 @@ class QueueTable:
     def __getitem__(self, box: str) -> BoxQueue:
         return self.queues[box]
 
+    def add(self, box: str) -> None:
+        """Let there be a queue for a box."""
+        self.queues[box] = BoxQueue(box)
+
     def fill(
         self,
         box: str,

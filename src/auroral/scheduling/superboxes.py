@@ -10,6 +10,7 @@ from auroral.boxes import Filter, Map
 from auroral.boxes.table_write import TableWrite
 from auroral.ids import ArcId
 from auroral.network.check import CheckedNetwork
+from auroral.scheduling.fusion import Fusion
 from auroral.scheduling.table_stages import connected_boxes, table_stages, tables_of
 from auroral.sql.expressions.function_calls import called_of
 
@@ -39,26 +40,34 @@ class Superbox:
         return replace(self, boxes=boxes, terminals=terminals)
 
 
-def superboxes(checked: CheckedNetwork, wanted: Iterable[str]) -> tuple[Superbox, ...]:
+def superboxes(
+    checked: CheckedNetwork, wanted: Iterable[str], fusion: Fusion | None = None
+) -> tuple[Superbox, ...]:
     """Fuse the boxes that lead to the `wanted` arcs, in flow order; others are left out.
 
     Order-agnostic boxes that are connected or share a source run together, so that each log is
-    scanned once. A stateful box runs with the boxes before it if they serve nobody else;
-    otherwise what it reads is written to a log. Boxes that change tables run whether or not
-    anybody reads them.
+    scanned once, if they lead to outputs of the same worth. A stateful box runs with the boxes
+    before it if they serve nobody else; otherwise what it reads is written to a log. Boxes that
+    change tables run whether or not anybody reads them.
     """
     boxes = checked.network.boxes
+    fusion = Fusion.of(checked.network) if fusion is None else fusion
     outputs = [arc for arc in dict.fromkeys(wanted) if checked.arcs[arc].producer in boxes]
     writes = [name for name in checked.order if isinstance(boxes[name], TableWrite)]
     needed = [name for name in checked.order if name in _upstream(checked, [*outputs, *writes])]
     own = {
-        name: _private(checked, name, needed, outputs) for name in needed if boxes[name].stateful
+        name: () if fusion.mode == "box" else _private(checked, name, needed, outputs)
+        for name in needed
+        if boxes[name].stateful
     }
     taken = {box for held in own.values() for box in held}
     using = [name for name in needed if boxes[name].uses_tables]
     plain = [name for name in needed if name not in own and name not in taken | {*using}]
     groups: list[tuple[tuple[str, ...], str | None]] = []
-    groups += [(tuple(group), None) for group in _connected(checked, plain)]
+    if fusion.mode == "box":
+        groups += [((name,), None) for name in plain]
+    else:
+        groups += [(tuple(group), None) for group in _connected(checked, plain, fusion)]
     groups += [((*held, name), name) for name, held in own.items()]
     groups += [(stage, None) for stage in table_stages(checked, using)]
     groups = _acyclic(checked, groups) if using else groups
@@ -114,10 +123,11 @@ def _calls(checked: CheckedNetwork, name: str) -> bool:
     return any(called_of(text, functions) for text in texts.values())
 
 
-def _connected(checked: CheckedNetwork, boxes: Sequence[str]) -> list[list[str]]:
-    parent: dict[str, str] = {}
+def _connected(checked: CheckedNetwork, boxes: Sequence[str], fusion: Fusion) -> list[list[str]]:
+    classes = fusion.classes(checked, checked.order)
+    parent: dict[tuple[str, frozenset[int]], tuple[str, frozenset[int]]] = {}
 
-    def root(name: str) -> str:
+    def root(name: tuple[str, frozenset[int]]) -> tuple[str, frozenset[int]]:
         while parent.setdefault(name, name) != name:
             name = parent[name]
         return name
@@ -127,10 +137,10 @@ def _connected(checked: CheckedNetwork, boxes: Sequence[str]) -> list[list[str]]
             # A stateful box between two groups keeps them apart: it runs in between.
             inner = arc.producer in boxes or arc.producer in checked.network.streams
             source = arc.producer if inner else arc.name
-            parent[root(source)] = root(box)
-    groups: dict[str, list[str]] = {}
+            parent[root((source, classes[box]))] = root((box, classes[box]))
+    groups: dict[tuple[str, frozenset[int]], list[str]] = {}
     for box in boxes:
-        groups.setdefault(root(box), []).append(box)
+        groups.setdefault(root((box, classes[box])), []).append(box)
     return [part for group in groups.values() for part in _layered(checked, group)]
 
 

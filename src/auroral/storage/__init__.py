@@ -3,7 +3,7 @@
 from auroral.ids import HELD
 from auroral.storage.change import Change, Forgotten, MovedLog, UnwrittenSegment
 from auroral.storage.journal import Journal
-from auroral.storage.manifest import Manifest, QueryRow
+from auroral.storage.manifest import Manifest, QueryRow, ShedRow
 from auroral.storage.segment import Segment
 from auroral.storage.store import DURABILITIES, Store
 
@@ -17,6 +17,7 @@ __all__ = [
     "MovedLog",
     "QueryRow",
     "Segment",
+    "ShedRow",
     "Store",
     "UnwrittenSegment",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.scheduling.costs import BoxCost
-from auroral.storage.manifest import EntityRow, Manifest, QueryRow
+from auroral.storage.manifest import EntityRow, Manifest, QueryRow, ShedRow
 from auroral.storage.segment import Segment
 
 
@@ -70,6 +70,8 @@ class Change:
     costs: Mapping[str, BoxCost] = field(default_factory=dict)
     """What is known of boxes now, by name."""
     finished_step: int | None = None
+    shed: Sequence[ShedRow] = ()
+    """What drop boxes did."""
     queries: Sequence[QueryRow] = ()
     """Newly registered."""
     ended: Mapping[int, int] = field(default_factory=dict)
@@ -122,6 +124,8 @@ class Change:
             manifest.set_meta("next_moment", str(self.next_moment))
         if self.finished_step is not None:
             manifest.remove_step(self.finished_step)
+        for row in self.shed:
+            manifest.add_shed(row)
         manifest.add_queries(self.queries)
         manifest.end_queries(self.ended, self.undeclared)
         manifest.add_gone(self.gone)

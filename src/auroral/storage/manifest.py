@@ -18,8 +18,14 @@ from auroral.scheduling.costs import BoxCost
 from auroral.storage.commit_count import CommitCount
 from auroral.storage.segment import Segment
 
-FORMAT = 7
+FORMAT = 8
 """Raised when older programs could not read what newer ones write."""
+
+_UPGRADED = 7
+"""A format that becomes this one when it is opened: it lacks what shedding has to remember."""
+
+MOST_SHED = 10_000
+"""So many rows are remembered of what was shed; the oldest are forgotten first."""
 
 CATALOG = 1
 """The version of the tables that other programs may rely on (docs/reference/catalog.md)."""
@@ -35,7 +41,13 @@ CREATE TABLE IF NOT EXISTS cursor (
     log TEXT NOT NULL, consumer TEXT NOT NULL, head INTEGER NOT NULL, tail INTEGER NOT NULL,
     PRIMARY KEY (log, consumer));
 CREATE TABLE IF NOT EXISTS step (
-    id INTEGER PRIMARY KEY, superbox TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL);
+    id INTEGER PRIMARY KEY, superbox TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+    drops TEXT);
+CREATE TABLE IF NOT EXISTS shed (
+    id INTEGER PRIMARY KEY, superbox TEXT NOT NULL, arc TEXT NOT NULL, first INTEGER NOT NULL,
+    last INTEGER NOT NULL, drops TEXT NOT NULL, dropped INTEGER NOT NULL,
+    taken INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS shed_of_arc ON shed (superbox, arc, id);
 CREATE TABLE IF NOT EXISTS progress (name TEXT PRIMARY KEY, state TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS source (stream TEXT PRIMARY KEY, position TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sink (output TEXT PRIMARY KEY, position TEXT NOT NULL);
@@ -87,6 +99,47 @@ class EntityRow:
     schema: str | None
 
 
+@dataclass(frozen=True)
+class OpenStep:
+    """A step that was recorded and not committed."""
+
+    id: int
+    superbox: str
+    first: int
+    last: int
+    drops: str | None = None
+    """The drop boxes in front of it, in JSON; None if there are none."""
+
+
+@dataclass(frozen=True)
+class ShedRow:
+    """What the drop boxes of an arc did in moments from `first` to before `last`.
+
+    Of `taken` tuples they have `dropped` some, and a superbox got the rest.
+    """
+
+    superbox: str
+    arc: str
+    first: int
+    last: int
+    drops: str
+    """In JSON."""
+    dropped: int
+    taken: int
+
+    def then(self, later: ShedRow) -> ShedRow | None:
+        """Both as one row; None if they do not follow each other, or drop boxes are others."""
+        own = self.superbox, self.arc, self.drops, self.last
+        if own != (later.superbox, later.arc, later.drops, later.first):
+            return None
+        return replace(
+            self,
+            last=later.last,
+            dropped=self.dropped + later.dropped,
+            taken=self.taken + later.taken,
+        )
+
+
 class Manifest:
     """Typed access to the catalog. Callers hold the store's lock."""
 
@@ -121,6 +174,9 @@ class Manifest:
         if found != "ok":
             raise self.damaged(str(found).splitlines()[-1])
         tables = {name for (name,) in self._all("SELECT name FROM sqlite_master")}
+        if "meta" in tables and self.meta("format") == str(_UPGRADED):
+            self._upgrade()
+            tables |= {"shed"}
         if tables & _NAMES and self.meta("format") not in (None, str(FORMAT)):
             return  # another version's, which is told by whoever opens it
         if expected and not tables >= _NAMES:
@@ -128,6 +184,18 @@ class Manifest:
             raise self.damaged(f"there is no table {missing}" if tables else "it is empty")
         self._db.executescript(_TABLES)
         self._commits = self._found_commits(expected)
+
+    def _upgrade(self) -> None:
+        """Let a manifest of the format before have what it lacks."""
+        self._db.execute("BEGIN IMMEDIATE")
+        columns = {row[1] for row in self._all("PRAGMA table_info(step)")}
+        if columns and "drops" not in columns:
+            self._db.execute("ALTER TABLE step ADD COLUMN drops TEXT")
+        for statement in _TABLES.split(";"):
+            if "shed" in statement:
+                self._db.execute(statement)
+        self.set_meta("format", str(FORMAT))
+        self._commit()
 
     def _found_commits(self, expected: bool) -> int:
         """How many commits the manifest has; one that forgot some is refused."""
@@ -204,9 +272,17 @@ class Manifest:
         rows = self._all("SELECT log, consumer, head, tail FROM cursor")
         return {(log, consumer): (head, tail) for log, consumer, head, tail in rows}
 
-    def open_steps(self) -> list[tuple[int, str, int, int]]:
+    def open_steps(self) -> list[OpenStep]:
         """Steps that were recorded and not committed."""
-        return self._all("SELECT id, superbox, first, last FROM step ORDER BY id")
+        rows = self._all("SELECT id, superbox, first, last, drops FROM step ORDER BY id")
+        return [OpenStep(*row) for row in rows]
+
+    def shed(self) -> list[ShedRow]:
+        """What drop boxes did, oldest first."""
+        rows = self._all(
+            "SELECT superbox, arc, first, last, drops, dropped, taken FROM shed ORDER BY id"
+        )
+        return [ShedRow(*row) for row in rows]
 
     def progress(self) -> dict[str, Any]:
         return {n: json.loads(s) for n, s in self._all("SELECT name, state FROM progress")}
@@ -336,15 +412,35 @@ class Manifest:
     def remove_sinks(self, target: str) -> None:
         self._db.execute("DELETE FROM sink WHERE json_extract(position, '$.to') = ?", (target,))
 
-    def add_step(self, superbox: str, first: int, last: int) -> int:
+    def add_step(self, superbox: str, first: int, last: int, drops: str | None = None) -> int:
         cursor = self._db.execute(
-            "INSERT INTO step (superbox, first, last) VALUES (?, ?, ?)", (superbox, first, last)
+            "INSERT INTO step (superbox, first, last, drops) VALUES (?, ?, ?, ?)",
+            (superbox, first, last, drops),
         )
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
     def remove_step(self, step: int) -> None:
         self._db.execute("DELETE FROM step WHERE id = ?", (step,))
+
+    def add_shed(self, row: ShedRow) -> None:
+        """Remember what a drop box did; as part of its latest row, if that can be."""
+        found = self._db.execute(
+            "UPDATE shed SET last = ?, dropped = dropped + ?, taken = taken + ?"
+            " WHERE id = (SELECT max(id) FROM shed WHERE superbox = ? AND arc = ?)"
+            " AND last = ? AND drops = ?",
+            (row.last, row.dropped, row.taken, row.superbox, row.arc, row.first, row.drops),
+        )
+        if found.rowcount:
+            return
+        self._db.execute(
+            "INSERT INTO shed (superbox, arc, first, last, drops, dropped, taken)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            tuple(vars(row).values()),
+        )
+        self._db.execute(
+            "DELETE FROM shed WHERE id <= (SELECT max(id) FROM shed) - ?", (MOST_SHED,)
+        )
 
     def set_progress(self, name: str, state: Any) -> None:
         self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (name, json.dumps(state)))

@@ -380,14 +380,15 @@ class Store:
             self.next_moment = change.next_moment
         self._drop(gone)
 
-    def record_step(self, superbox: str, first: int, last: int) -> int:
-        """Note a step before it runs.
+    def record_step(self, superbox: str, first: int, last: int, drops: str | None = None) -> int:
+        """Note a step before it runs, with the drop boxes in front of it in JSON.
 
         If power fails before anything else is committed, it may be forgotten: then another train
-        is formed, which gives the same results.
+        is formed, which gives the same results. One with drop boxes is not forgotten: another
+        train might drop other tuples than those that a database has got.
         """
-        with self.lock, self.manifest.transaction(lasting=False):
-            step = self.manifest.add_step(superbox, first, last)
+        with self.lock, self.manifest.transaction(lasting=drops is not None):
+            step = self.manifest.add_step(superbox, first, last, drops)
         self.fault("recorded")
         return step
 

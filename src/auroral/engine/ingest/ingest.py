@@ -81,13 +81,16 @@ class Ingest:
         arrival: bool = False,
         after: int = 0,
         arrived: Callable[[int], None] = lambda _moment: None,
+        counted: Callable[[str, int], None] = lambda _stream, _tuples: None,
         lock: ReentrantLock | None = None,
     ):
         """Nothing more arrives before the moment `after`.
 
-        `arrived` is told the next moment whenever tuples have come.
+        `arrived` is told the next moment whenever tuples have come, and `counted` how many have
+        come on a stream.
         """
         self._arrived = arrived
+        self._counted = counted
         self._store = store
         self._dead = dead
         # When time is what arrivals say, an arrival that says nothing comes at no time at all.
@@ -168,7 +171,9 @@ class Ingest:
                 self._wait(stream, chunk)
         if self._journal:
             self._journal.sync()
-        return int(chunk.tuples.num_rows)
+        accepted = int(chunk.tuples.num_rows)
+        self._counted(stream, accepted)
+        return accepted
 
     def position(self, stream: str) -> Any | None:
         """The position of the last batch of a stream that was taken with one."""
@@ -199,6 +204,8 @@ class Ingest:
             if self._with_clock:
                 self._note_parts(parts, base)
             self._commit([*fresh, *self._clock_segment()], positions, dead)
+        for part in parts:
+            self._counted(part.stream, int(part.chunk.tuples.num_rows))
         return count
 
     def tick(self) -> None:

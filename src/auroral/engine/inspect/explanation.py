@@ -12,6 +12,7 @@ from auroral.eddy.query_index import QueryIndex
 from auroral.eddy.routes.routing import RoutedOperator
 from auroral.eddy.stems.group import JoinGroup
 from auroral.engine.ingest.data_sets import StoredDataSets
+from auroral.engine.inspect.box_order import explained_order
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import expanded_network, kernel_runner
@@ -20,6 +21,7 @@ from auroral.ids import EddyId, PartBoxId, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
 from auroral.network.data_sets import with_data_sets
 from auroral.network.network import Network
+from auroral.network.point_names import point_arcs
 from auroral.scheduling.superboxes import Superbox, superboxes
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.plans.plan import log_schemas
@@ -73,9 +75,11 @@ def explained(network: Network, master: str = "local[*]") -> str:
         lines.append(f"  declared, not run by this version: {kinds}")
         return "\n".join(lines)
     fused = superboxes(checked, [*arcs, *(str(EddyId(arcs)) for arcs in eddies)])
+    kept = [*arcs, *point_arcs(network).values(), *(view.from_ for view in network.views.values())]
     idle = set(checked.network.boxes) - {box for superbox in fused for box in superbox.boxes}
     if idle:
         lines.append(f"  leading to no output, not run: {', '.join(sorted(idle))}")
+    lines += explained_order(checked, kept, resolver)
     with TemporaryDirectory() as directory:
         for superbox in fused:
             lines += ["", *_described(checked, superbox)]

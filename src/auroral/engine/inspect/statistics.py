@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics as st
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,14 +30,17 @@ def statistics(
     execution: Execution, store: Store, queries: QueryRegistry, *, wall: bool
 ) -> dict[str, Any]:
     """Counts, times and marks as plain data."""
-    checked, watermarks, outputs = execution.checked, execution.watermarks, execution.outputs
+    checked, watermarks, outputs = execution.plan.unmoved, execution.watermarks, execution.outputs
     superboxes, stateful = execution.superboxes, execution.stateful
     with store.lock:
         counts, costs = dict(store.counters), dict(store.costs)
-    progress = watermarks.shown()
+    displaced = execution.checked.displaced
+    progress = {arc: marks for arc, marks in watermarks.shown().items() if arc not in displaced}
+    rates = execution.context.rates.all(time.monotonic())
     streams = {
         name: {
             "in": counts.get((name, "in"), 0),
+            "rate": round(rates.get(name, 0.0), 3),
             "dead": counts.get((name, "dead"), 0),
             "waiting": _waiting(store, log, superboxes),
             "progress": progress.get(log, {}),
@@ -55,6 +59,9 @@ def statistics(
         for name in checked.network.boxes
         if name not in streams and not PartBoxId.parse(name)
     }
+    for name, found in _queued(execution).items():
+        if name in boxes:
+            boxes[name] |= found
     for name, box in stateful.items():
         if name in streams:
             continue
@@ -98,6 +105,7 @@ def statistics(
         "arcs": arcs,
         "boxes": boxes,
         "outputs": shown,
+        "qos": execution.context.quality.statistics(),
         "queries": registered,
         "eddies": {
             EddyId(box.arcs).joined: box.statistics()
@@ -105,6 +113,10 @@ def statistics(
             if isinstance(box, EddyStep)
         },
         "tables": _tables(execution, counts),
+        "scheduler": _scheduling(execution),
+        "optimizer": execution.context.optimizer.statistics(
+            execution.plan.subnetworks, execution.plan.epoch.moves
+        ),
         "steps": {
             "count": steps,
             "median_s": round(st.median(recent), 6) if recent else None,
@@ -114,6 +126,38 @@ def statistics(
         "dead": sum(value for (_, name), value in counts.items() if name == "dead"),
         "moments": store.next_moment,
     }
+
+
+def _queued(execution: Execution) -> dict[str, dict[str, Any]]:
+    """What waits for the boxes that read logs, how old it is, and how urgent its scheduler is."""
+    stepper, scheduler = execution.stepper, execution.stepper.scheduler
+    found: dict[str, dict[str, Any]] = {}
+    for superbox in execution.superboxes:
+        waiting = stepper.waiting_tuples(superbox.name)
+        queue = scheduler.table.queues.get(superbox.name) if scheduler is not None else None
+        age_s = execution.context.times.age_s(waiting.first) if waiting.rows else None
+        for at, box in enumerate(superbox.boxes):
+            reads = at == 0 or any(
+                arc.name in superbox.sources for arc in execution.checked.inputs_of(box)
+            )
+            found[box] = {
+                "queued": waiting.rows if reads else 0,
+                "oldest_s": age_s if reads else None,
+                "resident": queue.resident if queue is not None else 1.0,
+                "priority": queue.priority if queue is not None else None,
+                "superbox": superbox.name,
+            }
+    return found
+
+
+def _scheduling(execution: Execution) -> dict[str, Any]:
+    """How it is decided what runs next, and what that has cost."""
+    scheduler = execution.stepper.scheduler
+    options = execution.checked.network.engine
+    if scheduler is None or scheduler.in_turn():
+        threads = options.scheduler == "thread-per-box"
+        return {"scheduler": "thread-per-box" if threads else "rr", "reasons": []}
+    return {**scheduler.chosen(), **vars(scheduler.effort)}
 
 
 def _measured(cost: BoxCost) -> dict[str, Any]:
@@ -174,6 +218,7 @@ def entities(network: Network, queries: Sequence[str] | None = None) -> dict[str
         "queries": list(network.queries if queries is None else queries),
         "functions": list(network.functions),
         "connection_points": list(network.connection_points),
+        "views": list(network.views),
         "groups": list(network.groups),
         "outputs": list(network.outputs),
     }
@@ -213,6 +258,9 @@ def describe_entity(
     elif name in declared.connection_points:
         point = declared.connection_points[name].document()
         found |= {"kind": "connection point", **point}
+    elif name in declared.views:
+        view, kept = declared.views[name].document(), stats["connection_points"].get(name)
+        found |= {"kind": "view", **view, "runs": kept is not None, **(kept or {})}
     elif name in network.tables:
         found |= {"kind": "table", **network.tables[name].document()}
     elif name in checked.arcs:
@@ -222,6 +270,8 @@ def describe_entity(
         output = declared.outputs[name].document() if name in declared.outputs else {}
         found["output"] = {**output, **stats["outputs"][name]}
         found.setdefault("kind", "output")
+    if name in stats["qos"]:
+        found["quality"] = stats["qos"][name]
     if name in stats["queries"]:
         query = declared.queries.get(name)
         found |= {"kind": "query", **notes(query and query.document()), **stats["queries"][name]}
@@ -232,7 +282,7 @@ def describe_entity(
     if "kind" not in found:
         arcs = [arc for arc in checked.arcs if "@" not in arc]
         names = [*arcs, *network.tables, *network.outputs, *stats["queries"]]
-        names += [*declared.instances, *declared.superboxes, *declared.groups]
+        names += [*declared.instances, *declared.superboxes, *declared.groups, *declared.views]
         raise UsageError(
             "UNKNOWN_ENTITY",
             f"there is no {name}; {list_existing(names)}",

@@ -61,7 +61,8 @@ class NetworkEditor:
         network = with_late_outputs(network, self._sinks)
         self._require(network)
         before = queries.epochs.latest.declared
-        declared = DeclaredNetwork(network, bound_arcs(network, self._sinks))
+        bound = bound_arcs(network, self._sinks)
+        declared = DeclaredNetwork(network, bound, self._demanded(network))
         going = [*edit.remove, *queries.undeclared(network)]
         planned = parts.network_changes.plan(declared, going)
         require_output_fields(parts.loop.execution.sinks, planned.output_fields)
@@ -83,6 +84,13 @@ class NetworkEditor:
         self._follow_sources(before.network, network, by_file=by_file)
         parts.loop.wake()
         return edit.merged_report(planned.report(before))
+
+    def _demanded(self, network: Network) -> frozenset[str]:
+        """The views of another network that keep nothing and have to run."""
+        running = self._parts.context.queries.epochs.latest.declared.demanded
+        attached = self._parts.context.attachments
+        resting = [name for name, v in network.views.items() if v.materialized == "none"]
+        return frozenset(name for name in resting if name in running or attached.on(name))
 
     def _bind_more(self, *, last: bool) -> None:
         """Give outputs that have come their sinks."""

@@ -9,12 +9,15 @@ from typing import Any
 
 from auroral.eddy.registered import NEVER
 from auroral.network.network import Network
+from auroral.optimizer import Move
 from auroral.storage import Change
 
 SETTLED = "settled"
 """Under which the manifest keeps the moment before which all was done when boxes changed last."""
 FLOWS = "flows"
 """Under which it keeps the arcs of each eddy."""
+MOVES = "moves"
+"""Under which it keeps what the optimiser has moved."""
 COMING = "coming"
 """Under which it keeps the epochs that are planned."""
 RUNNING = "running"
@@ -30,6 +33,8 @@ class DeclaredNetwork:
     network: Network
     bound: frozenset[str] = frozenset()
     """Arcs that are delivered, although the network does not say so: they were given a sink."""
+    demanded: frozenset[str] = frozenset()
+    """Views that keep nothing and run, because queries are attached to them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,8 @@ class Epoch:
     """Boxes whose windows are closed at the moment before it."""
     document: Mapping[str, Any] | None = None
     """How the network is remembered, if it is another than the one before."""
+    moves: tuple[Move, ...] = ()
+    """What the optimiser has moved. Any other change starts from the declared order again."""
 
 
 class EpochSchedule:
@@ -67,14 +74,16 @@ class EpochSchedule:
         `restored` makes the networks of planned epochs from what is remembered of them.
         """
         flows = _read(json.loads(meta(FLOWS) or "[]"))
-        self.current = Epoch(int(meta(SETTLED) or 0), declared, flows)
+        moves = _moves(json.loads(meta(MOVES) or "[]"))
+        self.current = Epoch(int(meta(SETTLED) or 0), declared, flows, moves=moves)
         self.planned: tuple[Epoch, ...] = ()
         """In the order of their starts."""
-        for start, flows, drained, document in json.loads(meta(COMING) or "[]"):
+        for start, flows, drained, document, *more in json.loads(meta(COMING) or "[]"):
             if document is not None:
                 assert restored is not None
                 declared = restored(document)
-            epoch = Epoch(start, declared, _read(flows), tuple(drained), document)
+            moves = _moves(more[0] if more else [])
+            epoch = Epoch(start, declared, _read(flows), tuple(drained), document, moves)
             self.planned = (*self.planned, epoch)
         self.generation = 0
         """How many were entered since the engine started."""
@@ -114,7 +123,7 @@ class EpochSchedule:
         if replaced is None:
             epoch = Epoch(moment, self.latest.declared, flows)
         else:
-            epoch = replace(replaced, flows=flows)
+            epoch = replace(replaced, flows=flows, moves=())
         self.planned = (*before, epoch)
         return self._remembered()
 
@@ -130,19 +139,34 @@ class EpochSchedule:
         self.planned = (*self.planned, epoch)
         return self._remembered()
 
+    def plan_order(self, moment: int, moves: Sequence[Move]) -> Change:
+        """Let boxes have changed places from a moment on; no other epoch is planned."""
+        assert not self.planned
+        flows, declared = self.current.flows, self.current.declared
+        self.planned = (Epoch(moment, declared, flows, moves=tuple(moves)),)
+        return self._remembered()
+
     def enter(self) -> Change:
         """Let the next epoch be the one there is; all before its start is done."""
         self.generation += 1  # first: who sees that none is planned sees that it was entered
         self.current, *planned = self.planned
         self.planned = tuple(planned)
         meta = {SETTLED: str(self.current.start), FLOWS: json.dumps(self.current.flows)}
+        meta[MOVES] = json.dumps([move.document() for move in self.current.moves])
         if self.current.document is not None:
             meta[RUNNING] = json.dumps(self.current.document)
         return Change(meta=meta) | self._remembered()
 
     def _remembered(self) -> Change:
-        planned = [(e.start, e.flows, e.drained, e.document) for e in self.planned]
+        planned = [
+            (e.start, e.flows, e.drained, e.document, [move.document() for move in e.moves])
+            for e in self.planned
+        ]
         return Change(meta={COMING: json.dumps(planned)})
+
+
+def _moves(documents: Sequence[Mapping[str, Any]]) -> tuple[Move, ...]:
+    return tuple(Move(**document) for document in documents)
 
 
 def _read(flows: Sequence[Sequence[str]]) -> Flows:

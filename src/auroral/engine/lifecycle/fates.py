@@ -146,6 +146,20 @@ def compare(
     return NetworkChange(boxes, streams, outputs, retyped, gone, rewound)
 
 
+def reordered(before: CheckedNetwork, after: CheckedNetwork) -> NetworkChange:
+    """What becomes of the boxes of a network in which the optimiser has moved some."""
+    displaced = before.displaced | after.displaced
+    boxes: dict[str, Fate] = {}
+    for name, box in after.network.boxes.items():
+        known = before.network.boxes.get(name)
+        if known is None:
+            boxes[name] = Fate.ADDED
+        elif not _is_same(known, box) or not displaced.isdisjoint(box.sources()):
+            boxes[name] = Fate.REBUILT
+    nothing = frozenset[str]()
+    return NetworkChange(boxes, {}, {}, nothing, nothing, nothing)
+
+
 def report(before: Network, after: Network, change: NetworkChange) -> dict[str, list[str]]:
     """What a change does, by what happens: names as `boxes.crowd`.
 

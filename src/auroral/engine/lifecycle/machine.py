@@ -7,7 +7,7 @@ lock of the queries and commits the change that is returned.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -20,7 +20,8 @@ from auroral.engine.lifecycle.pending import (
     StoredPositions,
 )
 from auroral.engine.lifecycle.standalone import FAILED, StandaloneQueries, StandaloneQuery
-from auroral.ids import PendingReader, QueryBoxId
+from auroral.ids import PendingReader, QueryBoxId, owner_of
+from auroral.optimizer import Move
 from auroral.storage import Change, Forgotten
 
 
@@ -87,17 +88,23 @@ class Lifecycle:
         """Another network is declared, to be there from a moment on."""
         return self.epochs.plan_network(moment, declared, document, drained)
 
+    def order_changed(self, moment: int, moves: Sequence[Move]) -> Change:
+        """The optimiser lets boxes change places at a moment."""
+        return self.epochs.plan_order(moment, moves)
+
     def epoch_reached(
         self,
         progress: Mapping[str, Any],
         changed: NetworkChange | None = None,
         arcs: Mapping[str, str] = MappingProxyType({}),
         sunk: Sequence[str] = (),
+        stopped: Collection[str] = (),
     ) -> Change:
         """Everything before the next epoch is done; `progress` is what was promised up to it.
 
         `changed` is what becomes of the network, if it is another one: `arcs` are what its outputs
-        read until now, and those that are `sunk` have a sink, which has everything.
+        read until now, and those that are `sunk` have a sink, which has everything. Boxes that are
+        `stopped` run no more, as nobody wants their results: if they run again they begin anew.
         """
         change = self.epochs.enter()
         start = self.epochs.current.start
@@ -117,10 +124,13 @@ class Lifecycle:
             change.forgotten |= changed.forgotten(
                 logs, left, stored.progress_names(), stored.counters, stored.costs
             )
+        if stopped:
+            change.forgotten |= self._stopped(stopped)
         change.progress = {
             name: state
             for name, state in progress.items()
             if not is_removed(_box_of(name))
+            and _box_of(name) not in stopped
             and not (changed is not None and changed.is_progress_gone(name))
         }
         return change
@@ -130,6 +140,15 @@ class Lifecycle:
         return self.standalone.fail(culprits)
 
     # ── what follows ──
+
+    def _stopped(self, boxes: Collection[str]) -> Forgotten:
+        """Forget the state of boxes that run no more."""
+        logs, _ = self._stored.names()
+        owners = {log: owner_of(log) for log in logs}
+        return Forgotten(
+            [log for log, owner in owners.items() if owner.is_state and owner.name in boxes],
+            progress=[n for n in self._stored.progress_names() if _box_of(n) in boxes],
+        )
 
     def _removed(self, is_removed: Callable[[str], bool], moment: int) -> Change:
         """Forget what boxes have written and remembered; what sinks have still to get is kept."""

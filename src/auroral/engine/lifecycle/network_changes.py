@@ -21,6 +21,7 @@ from auroral.errors import UsageError
 from auroral.ids import NEXT_EPOCH, QueryBoxId
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
+from auroral.network.point_names import attachable_arcs
 from auroral.storage import Change
 from auroral.storage.identity import canonical
 
@@ -73,7 +74,7 @@ class NetworkChanges:
             }
             candidate = Epoch(0, declared, latest.flows)
             _require_same_engine(latest.declared, declared)
-            before = check_expanded(resolver, latest, {})
+            before = check_expanded(resolver, latest, {})  # in the declared order
             after = check_expanded(resolver, Epoch(0, declared, []), {})
             change = compare(before, after, (latest.declared.network, declared.network))
             self._require_unread(change, removed)
@@ -113,14 +114,15 @@ class NetworkChanges:
                 )
 
     def _require_points(self, before: Network, after: Network) -> None:
-        """Refuse to remove a connection point or view that queries are attached to."""
-        kept = {*after.connection_points, *after.views}
-        for point in [p for p in (*before.connection_points, *before.views) if p not in kept]:
+        """Refuse to remove or move a connection point or view that queries are attached to."""
+        arcs, others = attachable_arcs(before), attachable_arcs(after)
+        for point in [p for p, arc in arcs.items() if others.get(p) != arc]:
             names = self._context.attachments.on(point)
             if names:
+                verb = "is moved to another arc" if point in others else "is removed"
                 raise UsageError(
                     "QUERY_READS",
-                    f"the query {names[0]} is attached to {point}, which is removed",
+                    f"the query {names[0]} is attached to {point}, which {verb}",
                     hint=f"detach {names[0]} before",
                 )
 
@@ -164,7 +166,7 @@ class NetworkChanges:
                 self._queries.change_network(
                     moment,
                     declared,
-                    remembered(declared.network, declared.bound),
+                    remembered(declared.network, declared.bound, declared.demanded),
                     change.drained,
                     Change(meta=meta, heads=heads),
                 )

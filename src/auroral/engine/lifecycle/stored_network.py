@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from auroral.engine.lifecycle.epochs import RUNNING, DeclaredNetwork
+from auroral.engine.lifecycle.stored_qos import file_qos, qos_edited
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.topology.identity import identity, remembered, restored
 from auroral.errors import NetworkError, StateError
@@ -26,6 +28,8 @@ class StoredNetwork:
         self._sinks = sinks
         self.edited = False
         """Whether the given network is another than the state was left with."""
+        self._qos_edited: frozenset[str] = frozenset()
+        """Outputs whose graphs the given network has changed."""
 
     def bind(self) -> DeclaredNetwork:
         """The network to begin with; a state directory of another network is refused."""
@@ -33,19 +37,27 @@ class StoredNetwork:
         if not self._store.durable:
             return given
         self.edited = self._store.bind_network(identity(given.network, given.bound))
+        edited = qos_edited(self._store, given.network)
+        # Other graphs may mean other superboxes, which take over when the network is edited.
+        self._qos_edited = frozenset() if self.edited else edited
         running = self._store.manifest.meta(RUNNING)
+        declared = given if running is None else self.restored(json.loads(running))
+        if running is None or edited:
+            saved = json.dumps(remembered(declared.network, declared.bound, declared.demanded))
+            file = file_qos(self._store, given.network, edited)
+            self._store.commit(Change(meta={RUNNING: saved, **file}))
         if running is None:
-            saved = json.dumps(remembered(given.network, given.bound))
-            self._store.commit(Change(meta={RUNNING: saved}))
             self.edited = False
             return given
-        declared = self.restored(json.loads(running))
-        return declared if self.edited or declared.network != given.network else given
+        if self.edited or declared.network != given.network:
+            return declared
+        return replace(given, demanded=declared.demanded)
 
     def restored(self, document: Mapping[str, Any]) -> DeclaredNetwork:
         """A network from what is remembered of it."""
-        network, bound = restored(document, self._given)
-        return DeclaredNetwork(with_late_outputs(network, self._sinks), bound)
+        network, bound = restored(document, self._given, self._qos_edited)
+        demanded = frozenset(document.get("demanded", ()))
+        return DeclaredNetwork(with_late_outputs(network, self._sinks), bound, demanded)
 
     def serve(self, registrar: Registrar, network: Network) -> None:
         """Let queries be read against the network to begin with."""

@@ -51,8 +51,8 @@ class LiveQuery(Protocol):
 class AttachServer:
     """Answers requests, each in a thread of its own, as long as the engine runs."""
 
-    def __init__(self, directory: Path, attach: Callable[[str, str], LiveQuery]):
-        """`attach` attaches SQL to a point."""
+    def __init__(self, directory: Path, attach: Callable[[str, str, bool], LiveQuery]):
+        """`attach` attaches SQL to a point, and knows whether what flows is wanted, too."""
         self._attach = attach
         self._directory = directory
         self._stopping = threading.Event()
@@ -81,12 +81,14 @@ class AttachServer:
         with suppress(OSError), closing(client), client.makefile("rwb") as file:
             try:
                 asked = json.loads(file.readline(_LONGEST))
-                query = self._attach(str(asked["point"]), str(asked["sql"]))
+                point, sql = str(asked["point"]), str(asked["sql"])
+                follow = bool(asked.get("follow"))
+                query = self._attach(point, sql, follow)
             except (AuroralError, ValueError, KeyError, TypeError) as error:
                 _send(file, {"error": _told(error)})
                 return
             try:
-                self._stream(client, file, query, follow=bool(asked.get("follow")))
+                self._stream(client, file, query, follow=follow)
             finally:
                 with suppress(AuroralError):
                     query.detach()
@@ -95,6 +97,9 @@ class AttachServer:
         table = query.take()
         _send(file, {"ok": True})
         with pa.ipc.new_stream(file, table.schema) as stream:
+            # An empty batch too: who asked knows then that the query is attached.
+            stream.write_table(table) if table.num_rows else stream.write_batch(_empty(table))
+            file.flush()
             while not self._stopping.is_set():
                 done = query.has_caught_up
                 try:
@@ -179,6 +184,10 @@ def _told(error: Exception) -> dict[str, Any]:
             "hint": error.hint,
         }
     return {"code": "BAD_CALL", "message": f"a request that makes no sense: {error!r}"}
+
+
+def _empty(table: pa.Table) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], schema=table.schema)
 
 
 def _has_gone(client: socket.socket) -> bool:

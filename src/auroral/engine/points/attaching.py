@@ -7,13 +7,16 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from auroral.engine.context import EngineContext
 from auroral.engine.ingest.ingest import Ingest
+from auroral.engine.lifecycle.network_changes import NetworkChanges
 from auroral.engine.locks import ReentrantLock
 from auroral.engine.points.ad_hoc_query import Build
 from auroral.engine.points.attachments import Attachments
 from auroral.engine.points.branch_marks import held_before
 from auroral.engine.points.history import KeptHistory
 from auroral.engine.points.mark_series import series_of
+from auroral.engine.points.on_demand import ViewsOnDemand
 from auroral.engine.points.point import PointHistory
 from auroral.engine.runtime.loop import Loop
 from auroral.engine.runtime.watermarks import WatermarkTracker
@@ -31,7 +34,8 @@ class Attaching:
 
     A query is attached at the moment of the next arrival. It begins with the oldest tuple that the
     point keeps at that moment, or with the oldest of these at or above `since`, and then it sees
-    everything on the arc.
+    everything on the arc. The path of a view that keeps nothing begins to run when a query is
+    attached to it.
     """
 
     def __init__(
@@ -44,6 +48,8 @@ class Attaching:
         loop: Loop,
         lock: ReentrantLock,
         query_names: Callable[[], list[str]],
+        context: EngineContext,
+        changes: NetworkChanges,
     ):
         """`lock` is held while queries change, which share names with what is attached."""
         self._store = store
@@ -54,7 +60,9 @@ class Attaching:
         self._loop = loop
         self._lock = lock
         self._query_names = query_names
-        self._reserved: set[str] = set()
+        self._reserved: dict[str, str] = {}
+        """Queries that are about to be attached, and to what."""
+        self.on_demand = ViewsOnDemand(context, changes, ingest, loop, self._is_used)
 
     def attach(
         self,
@@ -66,15 +74,35 @@ class Attaching:
         lasting: bool = True,
     ) -> str:
         """Attach a query; returns its name. One that is not `lasting` ends with the engine."""
-        found = self._history.require(point, self._network())
-        value = None if since is None else self._since(found, since)
+        require_name(point, "a connection point or a view")
+        resting = point in self.on_demand
+        if resting:
+            self.on_demand.require_begins_now(point, since)
+        else:
+            found = self._history.require(point, self._network())
         with self._loop.between_rounds(), self._lock:
-            name = self._reserve(name)
+            name = self._reserve(name, point)
         try:
+            if resting:
+                self._check(point, name, query)
+                self.on_demand.begin(point)
+                found = self._history.require(point, self._network())
+            value = None if since is None else self._since(found, since)
             self._attach(found, query, name, value, lasting)
         finally:
-            self._reserved.discard(name)
+            del self._reserved[name]
+            if resting:  # if it was not attached
+                self.on_demand.end_unused([point])
         return name
+
+    def _check(self, view: str, name: str, query: str | Build) -> None:
+        """Refuse a query that cannot be attached to a view, before that begins to run."""
+        point = self.on_demand.as_if_running(view)
+        _, plan = self._attachments.prepare(self._loop.execution, point, name, query)
+        plan.discard()
+
+    def _is_used(self, view: str) -> bool:
+        return bool(self._attachments.on(view)) or view in self._reserved.values()
 
     def _attach(
         self, point: PointHistory, query: str | Build, name: str, since: Any, lasting: bool
@@ -82,7 +110,8 @@ class Attaching:
         branch, plan = self._attachments.prepare(self._loop.execution, point, name, query)
         try:
             moment = self._hold(point, name)
-            if point.kept.is_bounded or since is not None:
+            depends = point.kept.is_bounded and not point.kept.keeps_nothing
+            if depends or since is not None:
                 self._await(point, moment)
             with self._loop.between_rounds(), self._lock:
                 execution = self._loop.execution
@@ -117,9 +146,9 @@ class Attaching:
 
     # ── names and values ──
 
-    def _reserve(self, name: str | None) -> str:
+    def _reserve(self, name: str | None, point: str) -> str:
         taken = {*self._query_names(), *self._network().outputs, *self._attachments.names}
-        taken |= self._reserved
+        taken |= self._reserved.keys()
         if name is None:
             number = 1
             while f"attached_{number}" in taken:
@@ -129,7 +158,7 @@ class Attaching:
         self._network().require_query_name(name)
         if name in taken:
             raise UsageError("DUPLICATE_NAME", f"the name {name} is taken")
-        self._reserved.add(name)
+        self._reserved[name] = point
         return name
 
     def _since(self, point: PointHistory, value: Any) -> Any:
@@ -165,6 +194,7 @@ class Attaching:
             released = sinks.detach(name)
             self._attachments.remove(name)
             sinks.outputs.forget([name])
+        self.on_demand.end_unused()
         sinks.await_closed(released)
 
 

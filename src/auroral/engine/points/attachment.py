@@ -25,6 +25,7 @@ from auroral.engine.topology.plan import ExecutionPlan, new_place
 from auroral.engine.topology.steps import superbox_steps
 from auroral.errors import AuroralError, RunError
 from auroral.ids import WATERMARKS, AttachmentId
+from auroral.scheduling.fusion import Fusion
 from auroral.scheduling.superboxes import superboxes
 from auroral.scheduling.trains import train_end
 from auroral.spark.session.causes import FROM_SPARK, reason
@@ -64,7 +65,7 @@ def plan_branch(context: EngineContext, point: PointHistory, branch: Branch) -> 
     """What runs an attached query, compiled when its first step needs it."""
     settings, store = context.settings, context.store
     checked = branch.network.check(settings.executor.resolver)
-    found = superboxes(checked, [branch.output])
+    found = superboxes(checked, [branch.output], Fusion())
     watermarks = BranchWatermarks(checked, point.arc, point.shape)
     progressing = {arc: list(marks) for arc, marks in watermarks.arcs().items()}
     place = new_place(store)
@@ -89,6 +90,7 @@ def plan_branch(context: EngineContext, point: PointHistory, branch: Branch) -> 
         found,
         frozenset(),
         None,
+        frozenset(),
         progressing,
         settings.executor.plain(checked, place / "plain@"),
         stateful,

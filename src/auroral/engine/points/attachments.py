@@ -89,6 +89,11 @@ class Attachments:
         attachment = self._of(log)
         return None if attachment is None else attachment.stepper.emitted_before(log)
 
+    def arc_of(self, log: str) -> str | None:
+        """The arc that the query reads which writes a log; None if no query writes it."""
+        attachment = self._of(log)
+        return None if attachment is None else attachment.point.arc
+
     def _of(self, log: str) -> Attachment | None:
         id = AttachmentId.of(log)
         return None if id is None else self._held.get(id.name)
@@ -189,7 +194,7 @@ class Attachments:
         self, execution: Execution, point: PointHistory, name: str, query: str | Build | AdHocQuery
     ) -> tuple[Branch, ExecutionPlan]:
         """Read and check a query; nothing is true yet."""
-        context, checked = execution.context, execution.checked
+        context, checked = execution.context, execution.plan.unmoved
         meant = progressing(checked.network, checked.arcs, checked.order).get(point.arc, ())
         resolver = context.settings.executor.resolver
         branch = branch_of(
@@ -325,9 +330,9 @@ class Attachments:
             id = AttachmentId.of(text)
             return id is not None and id.name not in there
 
-        for step, box, _, _ in self._store.manifest.open_steps():
-            if is_gone(box):
-                self._store.commit(Change(finished_step=step))
+        for step in self._store.manifest.open_steps():
+            if is_gone(step.superbox):
+                self._store.commit(Change(finished_step=step.id))
         logs, cursors = self._store.names()
         progress = [
             key

@@ -53,9 +53,13 @@ class KeptHistory:
         checked: CheckedNetwork,
         watermarks: WatermarkTracker,
         begin: Callable[[str], int] = lambda _arc: 0,
+        demanded: Collection[str] = (),
     ) -> None:
-        """Keep what the points of a network want; those that are new begin where `begin` says."""
-        kept = kept_arcs(checked.network)
+        """Keep what the points of a network want; those that are new begin where `begin` says.
+
+        `demanded` are views that keep nothing, and run.
+        """
+        kept = kept_arcs(checked.network, demanded)
         self._drop_removed(kept)
         watermarks.watch(sorted({one.arc for one in kept.values()}))
         for name, one in kept.items():
@@ -186,8 +190,8 @@ class KeptHistory:
         if name in network.views:
             raise UsageError(
                 "NOT_MATERIALIZED",
-                f"the view {name} keeps nothing that a query could be attached to",
-                hint="give it keep, or materialize: part",
+                f"the view {name} keeps nothing of the past, and nothing flows now",
+                hint="attach while the network runs, or give the view keep or materialize: part",
             )
         raise UsageError(
             "UNKNOWN_POINT",

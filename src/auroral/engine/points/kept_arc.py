@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from auroral.network.declarations import KEEP_ALL, Keep, duration_us
@@ -25,9 +26,16 @@ class KeptArc:
         """Whether something is dropped at some time."""
         return (self.time_us, self.rows, self.bytes) != (None, None, None)
 
+    @property
+    def keeps_nothing(self) -> bool:
+        """Whether it is a view that only runs: what queries have still to read stays."""
+        return self.rows == 0
 
-def kept_arcs(network: Network) -> dict[str, KeptArc]:
-    """The connection points and views of a network that keep something, by name.
+
+def kept_arcs(network: Network, demanded: Collection[str] = ()) -> dict[str, KeptArc]:
+    """The connection points and views of a network whose arcs are written to logs, by name.
+
+    These keep something, or are views that are `demanded`: queries are attached to them.
 
     >>> net = Network("border")
     >>> reports = net.stream("reports", "sid int")
@@ -50,7 +58,14 @@ def kept_arcs(network: Network) -> dict[str, KeptArc]:
             found[name] = KeptArc(name, arc, time_us, rows)
         elif view.materialized == "part":
             found[name] = KeptArc(name, arc, time_us, rows, share)
+        elif name in demanded:
+            found[name] = on_demand(name, arc)
     return found
+
+
+def on_demand(name: str, arc: str) -> KeptArc:
+    """A view that runs and keeps nothing."""
+    return KeptArc(name, arc, rows=0)
 
 
 def _bounds(keep: str | Keep | None) -> tuple[int | None, int | None]:

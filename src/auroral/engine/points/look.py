@@ -33,7 +33,8 @@ class KeptRows:
 
     def select(self, session: SparkSession, execution: Execution, sql: str) -> pa.Table:
         """The rows of a SELECT over connection points, views and tables."""
-        text, names = checked_select(sql, [*self._history.points, *self._tables])
+        kept = [n for n, point in self._history.points.items() if not point.kept.keeps_nothing]
+        text, names = checked_select(sql, [*kept, *self._tables])
         for attempt in count(1):
             own = session.newSession()
             own.conf.set("spark.sql.session.timeZone", "UTC")

@@ -110,6 +110,8 @@ class PointHistory:
 
         `mark` is that of the progressing attribute then. If no tuple is kept it is that moment.
         """
+        if self.kept.keeps_nothing:
+            return before
         segments, read = self.segments(), self._columns
         begins = self.oldest
         if self.kept.rows is not None:
@@ -132,6 +134,8 @@ class PointHistory:
         """The moment before which no bound wants anything; whole segments only."""
         segments = [s for s in self._store.segments(self.arc) if s.file]
         found = [self.oldest]
+        if self.kept.keeps_nothing:
+            return max([self.oldest, *(segment.last + 1 for segment in segments)])
         if self.kept.rows is not None:
             found.append(_with_rows(segments, self.kept.rows))
         if self.kept.bytes is not None:

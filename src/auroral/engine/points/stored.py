@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from auroral.engine.context import EngineContext, Settings
 from auroral.engine.ingest.dead_letters import DeadLetters
+from auroral.engine.inspect.quality import OutputQuality
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.lifecycle.epochs import RUNNING
 from auroral.engine.points.attaching import beginning
@@ -29,6 +30,7 @@ from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.stateful_step import PENDING
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.engine.shedding.control import SheddingControl
 from auroral.engine.tables.live import LiveTables
 from auroral.engine.topology.assembly import expanded_network
 from auroral.engine.topology.identity import restored
@@ -38,6 +40,7 @@ from auroral.ids import WATERMARKS
 from auroral.network.check import CheckedNetwork
 from auroral.network.data_sets import with_data_sets
 from auroral.network.network import Network
+from auroral.scheduling.rates import ArrivalRates
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.running.executor import StepExecutor
 from auroral.storage import Change, Store
@@ -77,17 +80,22 @@ class StoredHistory:
         self._attachments = Attachments(store, self._history, background=False)
         self._attachments.leave_asleep()
         settings = Settings(executor, {}, DEFAULT_TRAIN, _DRIVER_BYTES, lambda: 0, None)
+        queries = cast("QueryRegistry", None)  # which only the steps of eddies need
+        times, decisions = ArrivalTimes(), DecisionLog(lambda: 0)
         context = EngineContext(
             settings,
             store,
-            cast("QueryRegistry", None),  # which only the steps of eddies need
+            queries,
             DeadLetters(store.directory / "dead-letters.jsonl", store),
             StepPool[StepOutcome](0),
             LiveTables(store, {}),
             self._history,
             self._attachments,
-            ArrivalTimes(),
-            DecisionLog(lambda: 0),
+            times,
+            decisions,
+            OutputQuality(store, queries, times, decisions),
+            ArrivalRates(),
+            SheddingControl(store, decisions, lambda: 0),
         )
         checked = expanded_network(network, executor.resolver, {}).check(executor.resolver)
         saved = store.manifest.progress()

@@ -267,6 +267,22 @@ class Catalogue:
                 }
             )
 
+    def match_count(self, name: str) -> int:
+        """How often a query, or all members of a family, matched; 0 if no eddy runs it."""
+        with self._lock:
+            ids = [np.zeros(0, np.int32), *map(_live, self.chunks(name))]
+            return int(self._tally.matches(np.concatenate(ids)).sum())
+
+    def id_spans(self, name: str) -> list[tuple[int, int]]:
+        """The ids of a query or of all members of a family, as ranges; empty if no eddy runs it."""
+        with self._lock:
+            return [(entry.first, entry.first + entry.count) for entry in self.chunks(name)]
+
+    def arcs_of(self, name: str) -> set[str]:
+        """The arcs that a query or family reads; empty if no eddy runs it."""
+        with self._lock:
+            return {arc for entry in self.chunks(name) for arc in entry.arcs}
+
     def member(self, name: str) -> tuple[RegisteredQuery, int]:
         """The entry of a member by its name, and its number there."""
         return self.members([name])[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -32,6 +32,7 @@ from auroral.ids import is_eddy
 from auroral.network.network import Network
 from auroral.network.queries import Family, Query
 from auroral.network.types import Schema
+from auroral.optimizer import Move
 from auroral.storage import HELD, Change, Forgotten, QueryRow, Store
 
 NEXT = "next_query"
@@ -86,14 +87,17 @@ class QueryRegistry:
         changed: NetworkChange | None,
         arcs: Mapping[str, str],
         sunk: Sequence[str],
+        stopped: Collection[str] = (),
     ) -> None:
         """Let those eddies and boxes be there that come next; all before their moment is done.
 
         `progress` is what was promised up to that moment, `changed` what becomes of the network,
         whose outputs read `arcs`; those that are `sunk` have sinks, which have everything.
+        `stopped` boxes run no more.
         """
         with self.lock:
-            self._store.commit(self.lifecycle.epoch_reached(progress, changed, arcs, sunk))
+            change = self.lifecycle.epoch_reached(progress, changed, arcs, sunk, stopped)
+            self._store.commit(change)
             self.eddies.enter(self.epochs.current.start)
 
     def fail(self, culprits: Mapping[str, str]) -> None:
@@ -270,6 +274,12 @@ class QueryRegistry:
             self._network = declared.network
             self.changed = max(self.changed, moment)
             self.changes += 1
+
+    def change_order(self, moment: int, moves: Sequence[Move]) -> None:
+        """Let boxes have changed places from a moment on."""
+        with self.lock:
+            self._store.commit(self.lifecycle.order_changed(moment, moves))
+            self.changed = max(self.changed, moment)
 
     def schema(self, name: str, given: Any) -> Schema:
         """The fields of a query that may come."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from auroral.eddy.registered import NEVER
@@ -20,9 +21,12 @@ from auroral.engine.runtime.stepper import Stepper
 from auroral.errors import StateError, UsageError, closest, list_existing
 from auroral.ids import ALL_QUERIES, ArcId, OutputReader
 from auroral.network.check import CheckedNetwork
+from auroral.scheduling.superboxes import Superbox
 from auroral.storage import HELD, Change, Segment, Store
 
 _MOST_WAITING = 64
+SHED = "_shed"
+"""The column that says which share of the input tuples was dropped on the way to a result."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,16 @@ class ReadRequest:
     """Under which they are counted."""
     view: View
     readers: list[str]
+    shed: bool = False
+    """Whether results come with the share of input tuples that was shed."""
+
+
+class ShedShares(Protocol):
+    """Tells what was shed on the way to results."""
+
+    def shares(self, superbox: Superbox | None, moments: Any, since: int) -> Any:
+        """The share of input tuples dropped on the way to results with these moments."""
+        ...
 
 
 class AttachedResults(Protocol):
@@ -49,6 +63,10 @@ class AttachedResults(Protocol):
 
     def views(self) -> list[View]:
         """Where the results of all queries are."""
+        ...
+
+    def arc_of(self, log: str) -> str | None:
+        """The arc that the query reads which writes a log; None if no query writes it."""
         ...
 
     def emitted_before(self, log: str) -> int | None:
@@ -71,10 +89,12 @@ class Outputs:
         locks: EngineLocks,
         kept: Callable[[], Collection[str]],
         attached: AttachedResults,
+        shed: ShedShares,
     ):
         """`sources` are arcs and queries by output; those `kept` are merged by somebody else."""
         self._kept = kept
         self._attached = attached
+        self._shed = shed
         self._store = store
         self._queries = queries
         self._stepper = stepper
@@ -93,6 +113,8 @@ class Outputs:
         self._now_us = now_us
         self.lag_s: dict[str, float] = {}
         """How old the newest tuple of an output was when it was delivered."""
+        self.latest: dict[str, int] = {}
+        """The moment of the latest tuple that was taken of an output."""
 
     def begin(self, view: View, reader: str) -> None:
         """Let a new reader begin after what others took together with it."""
@@ -113,19 +135,27 @@ class Outputs:
         with self._queries.lock:
             for name in names:
                 self.lag_s.pop(name, None)
+                self.latest.pop(name, None)
                 self.readers.forget(name)
 
     def dequeue(
-        self, output: str, limit: int | None, require_running: Callable[[], None]
+        self,
+        output: str,
+        limit: int | None,
+        require_running: Callable[[], None],
+        *,
+        shed: bool = False,
     ) -> pa.Table:
         """What came since the last call; whole steps, so perhaps some more than `limit`.
 
-        `require_running` raises if the engine has ended meanwhile.
+        `require_running` raises if the engine has ended meanwhile. With `shed` the column `_shed`
+        says which share of the input tuples was dropped on the way to each result.
         """
         output = self._meant(output)
         earlier = self._take_earlier(output, require_running)
-        if earlier is not None:
-            return earlier
+        if earlier is not None:  # nobody knows any more
+            unknown = pa.nulls(earlier.num_rows, pa.float64())
+            return earlier.append_column(SHED, unknown) if shed else earlier
 
         def requested() -> ReadRequest:
             view = self._view(output)
@@ -133,7 +163,7 @@ class Outputs:
                 problem = f"the output {output} is delivered to its sink already"
                 raise UsageError("HAS_SINK", problem)
             self._require_own(output)
-            return ReadRequest(output, view, [consumer(output)])
+            return ReadRequest(output, view, [consumer(output)], shed)
 
         return self._take(requested, limit, require_running)
 
@@ -251,6 +281,9 @@ class Outputs:
             raise
         rows = [visible(part).cast(view.schema) for part in parts if part.num_rows]
         table = view.finish(pa.concat_tables(rows) if rows else view.schema.empty_table())
+        if wanted.shed:
+            shares = self._shed_shares(wanted, parts, unread.head)
+            table = table.append_column(SHED, pa.array(shares, pa.float64()))
         with self._queries.lock:
             require_running()
             now = wanted if self._queries.changes == seen else requested()
@@ -264,6 +297,13 @@ class Outputs:
                 self.took(change, log)
             self.note_lag(now.name, parts)
         return table
+
+    def _shed_shares(self, wanted: ReadRequest, parts: Sequence[pa.Table], head: int) -> Any:
+        """For each result the share of input tuples that was dropped on the way to it."""
+        log = self._attached.arc_of(wanted.view.log) or wanted.view.log
+        moments = np.concatenate([np.zeros(0, np.int64), *(p["_seq"].to_numpy() for p in parts)])
+        since = self.latest.get(wanted.name, head - 1)
+        return self._shed.shares(self._stepper.writer_of(log), moments, since)
 
     def compact(self) -> None:
         """Merge small segments of outputs that nobody has read; drop what nobody can read."""
@@ -404,6 +444,7 @@ class Outputs:
     def note_lag(self, output: str, tables: list[pa.Table]) -> None:
         for table in tables:
             if table.num_rows:
+                self.latest[output] = table["_seq"][-1].as_py()
                 age_us = self._now_us() - table["_ts"][-1].as_py()
                 self.lag_s[output] = _seconds(age_us)
 

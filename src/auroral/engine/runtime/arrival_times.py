@@ -46,6 +46,10 @@ class ArrivalTimes:
             place = bisect_right(self._before, moment)
             return self._times[place] if place < len(self._times) else self._now_s()
 
+    def age_s(self, moment: int) -> float:
+        """How long ago a moment arrived."""
+        return max(self._now_s() - self.at(moment), 0.0)
+
     def mean(self, first: int, last: int) -> float:
         """When the moments from `first` to before `last` arrived, on average."""
         found = self.spread(first, last)

@@ -98,6 +98,9 @@ class EddyStep:
     def has_room(self) -> Callable[[Mapping[str, int]], bool] | None:
         return self._kernel.has_room
 
+    def drops_in_tasks(self, _files: Files) -> bool:
+        return self._runner.reads
+
     def boundary(self, moment: int) -> int | None:
         return self._versions.boundary(self.name, moment)
 
@@ -237,7 +240,7 @@ class EddyStep:
                     self.held_by.setdefault(name, {})[note["bucket"]] = held
             self._learn(report)
 
-        return StepOutcome(change, result.letters, before, after, result.flow)
+        return StepOutcome(change, result.letters, before, after, result.flow, result.shed)
 
     def _learn(self, report: Report) -> None:
         for arc, more in report.arrived.items():

@@ -6,6 +6,7 @@ reference interpreter, one tuple at a time. Spark alone is meant for data.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from auroral.boxes import Union
 from auroral.ids import ArcId
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork, what_boxes_see
+from auroral.optimizer import calls_functions
 from auroral.reference.network import operator_of
 from auroral.reference.operator import Emission, Tuple
 from auroral.scheduling.superboxes import Superbox
@@ -77,8 +79,8 @@ class InProcessPlainRunner:
         self._checked = checked
 
     def run(self, superbox: Superbox, train: Files, *, through_driver: bool) -> StepResult:  # noqa: ARG002
-        made = _through(self._checked, superbox.boxes, train)
         result = StepResult()
+        made = _through(self._checked, superbox.boxes, train, result.spent_s)
         for arc in superbox.terminals:
             tuples = made.get(arc, [])
             ranked = any("_sub" in hidden for hidden, _ in tuples)
@@ -93,6 +95,9 @@ class InProcessPlainRunner:
 
     def has_room(self, superbox: Superbox, files: Mapping[str, int]) -> bool:  # noqa: ARG002
         return True
+
+    def drops_in_tasks(self, superbox: Superbox, train: Files) -> bool:  # noqa: ARG002
+        return False
 
     def warm_up(self, superbox: Superbox) -> None:
         """Nothing is compiled."""
@@ -165,7 +170,8 @@ class InProcessKernelRunner:
         files = stateful_runner.files_to_read(self._layout, self._arcs, train)
         rows = sum(file.rows for held in train.values() for file in held)
         tasks = self.buckets if rows > stateful_runner.PARALLEL_ROWS else 1
-        write_job(self._job, replace(job, files=files))
+        drops = stateful_runner.drops_to_apply(self._layout, self._arcs, train)
+        write_job(self._job, replace(job, files=files, drops=drops))
         work = reading_task(self.physical.kernel, self._layout, str(self._job), tasks)
         return [
             batch
@@ -227,13 +233,22 @@ class InProcessKernelRunner:
         return pa.Table.from_arrays(columns, names=names)
 
 
-def _through(checked: CheckedNetwork, boxes: Sequence[str], train: Files) -> dict[str, Carried]:
-    """What boxes that remember nothing make of a train."""
+def _through(
+    checked: CheckedNetwork,
+    boxes: Sequence[str],
+    train: Files,
+    spent_s: dict[str, float] | None = None,
+) -> dict[str, Carried]:
+    """What boxes that remember nothing make of a train.
+
+    `spent_s` gets how long those took that call Python functions.
+    """
     arcs: dict[str, Carried] = {source: _tuples(files) for source, files in train.items()}
     scope = what_boxes_see(checked.network, None)
     for name in boxes:
         box = checked.network.boxes[name]
         operator = operator_of(name, box, checked.schemas_of(name), scope)
+        began = time.perf_counter()
         for port, arc in enumerate(box.sources()):
             for hidden, row in arcs.get(arc, ()):
                 if isinstance(box, Union):  # one moment may come on several ways
@@ -243,6 +258,8 @@ def _through(checked: CheckedNetwork, boxes: Sequence[str], train: Files) -> dic
                     if emitted.port is not None:
                         out = str(ArcId(name, emitted.port))
                         arcs.setdefault(out, []).append((hidden, emitted.tuple.row))
+        if spent_s is not None and calls_functions(box, scope.functions):
+            spent_s[name] = time.perf_counter() - began
     return arcs
 
 

@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from auroral.engine.runtime.measuring import StepFlow
 from auroral.engine.runtime.train import Train
+from auroral.engine.shedding.dropping import DropCount, counts_of
 from auroral.errors import RunError
 from auroral.ids import StateLogId
 from auroral.io.chunk import DeadLetter
 from auroral.io.rows import shown
 from auroral.kernels.kernel import Context
 from auroral.network.box import Box
+from auroral.shedding.drops import Dropped, DropTally
 from auroral.spark.running.executor import Files, KernelRunner
 from auroral.spark.running.worker import Job
 from auroral.storage import Change, Segment, Store, UnwrittenSegment
@@ -57,6 +59,8 @@ class KernelResult:
     """What tasks report, one for each bucket that has worked."""
     flow: StepFlow | None = None
     """The tuples that it read; None if there was nothing to run."""
+    shed: Mapping[str, DropCount] = field(default_factory=dict)
+    """What tasks have dropped, by source."""
 
     def change(self) -> Change:
         return Change(
@@ -135,8 +139,10 @@ class KernelRun:
             return KernelResult()
         given = {source: held for source, held in files.items() if held}
         notes, main = self.runner.run(given, self._job(request))
-        self._require_all(notes, rows)
         result = self._result(train, notes, main)
+        result.shed = counts_of(rows, _dropped(notes, shared_out=request.shared_out))
+        rows = {s: n - (result.shed[s].dropped if s in result.shed else 0) for s, n in rows.items()}
+        self._require_all(notes, rows)
         received = sum(sum(note["received"]) for note in notes)
         passed: Mapping[str, int] = next((note["passed"] for note in notes), {})
         result.flow = StepFlow(rows, passed, received)
@@ -230,6 +236,14 @@ class KernelRun:
                 )
                 for file in made["files"]
             ]
+
+
+def _dropped(notes: Sequence[Mapping[str, Any]], *, shared_out: bool) -> Dropped:
+    """What tasks dropped: each one of all files, or if these are shared out of its own."""
+    tally = DropTally()
+    for note in notes if shared_out else notes[:1]:
+        tally.add_all(note["dropped"])
+    return tally.dropped
 
 
 def _emitted(arc: str, file: Mapping[str, Any], train: Train) -> Segment:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from auroral.engine.ingest.ingest import Ingest
 from auroral.engine.locks import ReentrantLock
 from auroral.engine.runtime.stepper import Limits
+from auroral.engine.shedding.shedder import LoadShedder
 from auroral.engine.topology.background import BackgroundCompilation
 from auroral.engine.topology.execution import (
     Execution,
@@ -18,6 +19,7 @@ from auroral.engine.topology.execution import (
     next_epoch_start,
     next_execution,
     plan_next,
+    reorder,
     retain_for_next,
     without_failed_queries,
 )
@@ -60,7 +62,9 @@ class Loop:
         heartbeats: bool,
         wall: bool = True,
         lock: ReentrantLock | None = None,
+        shedder: LoadShedder | None = None,
     ):
+        self._shedder = shedder
         self._ingest = ingest
         self.execution = execution
         """The boxes that run now; who changes them holds `_busy`."""
@@ -204,9 +208,11 @@ class Loop:
             fed = not self._background and until is None and self._pull()
             complete = self._ingest.seal()
             complete = complete if until is None else min(complete, until)
+            self._shed()
             worked = self._step(complete)
             worked = self._step_attached(complete, live=worked) or worked
             worked = (not nested and self._move_on()) or worked
+            worked = (not nested and reorder(self.execution, self._ingest.at_moment)) or worked
             delivered = self.execution.sinks.deliver()
             if worked:
                 self.execution.outputs.compact()
@@ -216,6 +222,13 @@ class Loop:
                 worked = True
         self._notify()
         return bool(fed or worked or delivered)
+
+    def _shed(self) -> None:
+        """Decide what is dropped; tuples of files that end need not be, as they can wait."""
+        if self._shedder is not None:
+            execution, sources = self.execution, self._sources
+            live = sources is None or self.exhausted or not sources.finite
+            self._shedder.tick(execution.checked, execution.superboxes, live=live)
 
     def _tend_history(self, nested: bool) -> None:
         """Let kept history expire, and merge what is small."""

@@ -9,6 +9,7 @@ from auroral.boxes import Map, Union
 from auroral.ids import is_eddy
 from auroral.network.box import LATE_PORTS
 from auroral.network.check import CheckedNetwork
+from auroral.optimizer import calls_functions, weight
 from auroral.scheduling.costs import BoxCost, attributed
 from auroral.scheduling.superboxes import Superbox
 
@@ -23,23 +24,59 @@ class StepFlow:
     """By inner arc, as far as they were counted."""
     received: int | None = None
     """What a box with state got, if there is one."""
+    spent_s: Mapping[str, float] = field(default_factory=dict)
+    """By box, the seconds that tasks spent in Python functions, all tasks together."""
+
+
+@dataclass(frozen=True)
+class BoxWork:
+    """What a box did in a step."""
+
+    tuples_in: int
+    tuples_out: int | None
+    """None if nobody has counted what came out."""
+    seconds: float
+    function_s: float = 0.0
+    """The seconds of it that tasks spent in Python functions, all tasks together."""
+
+    def __add__(self, other: BoxWork) -> BoxWork:
+        known = self.tuples_out is not None and other.tuples_out is not None
+        out = (self.tuples_out or 0) + (other.tuples_out or 0) if known else None
+        return BoxWork(
+            self.tuples_in + other.tuples_in,
+            out,
+            self.seconds + other.seconds,
+            self.function_s + other.function_s,
+        )
+
+
+def after_work(known: Mapping[str, BoxCost], work: Mapping[str, BoxWork]) -> dict[str, BoxCost]:
+    """What is known of boxes after a step."""
+    return {
+        box: known.get(box, BoxCost()).after(done.tuples_in, done.tuples_out, done.seconds)
+        for box, done in work.items()
+    }
 
 
 class CostMeter:
-    """Turns steps into costs of boxes."""
+    """Turns steps into costs of boxes; what moved boxes do counts for the declared ones."""
 
     def __init__(self, checked: CheckedNetwork):
         self._checked = checked
+        functions = {name.lower() for name in checked.network.functions}
+        self._weights = {
+            name: weight(box, calls_functions(box, functions))
+            for name, box in checked.network.boxes.items()
+        }
 
-    def costs(
+    def work(
         self,
         superbox: Superbox,
         flow: StepFlow,
         counts: Mapping[tuple[str, str], int],
         seconds: float,
-        known: Mapping[str, BoxCost],
-    ) -> dict[str, BoxCost]:
-        """What is known of the boxes of a superbox after a step.
+    ) -> dict[str, BoxWork]:
+        """What the boxes of a superbox did in a step.
 
         `counts` are the tuples of arcs that the step has counted.
         """
@@ -50,11 +87,19 @@ class CostMeter:
         for box in superbox.boxes:
             taken[box] = self._taken(superbox, box, flow, arcs)
             given[box] = self._given(superbox, box, taken[box], arcs)
-        spent = attributed(seconds, taken)
-        return {
-            box: known.get(box, BoxCost()).after(taken[box], given[box], spent[box])
-            for box in superbox.boxes
-        }
+        spent = attributed(seconds, taken, self._weights, flow.spent_s)
+        found: dict[str, BoxWork] = {}
+        for box in superbox.boxes:
+            called_s = flow.spent_s.get(box, 0.0)
+            done = BoxWork(taken[box], given[box], spent[box], called_s)
+            origin = self._checked.origin(box)
+            found[origin] = found[origin] + done if origin in found else done
+        return found
+
+    def declared_counts(self, counts: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+        """The counts without those of arcs that carry other tuples than declared."""
+        displaced = {(arc, "tuples") for arc in self._checked.displaced}
+        return {key: count for key, count in counts.items() if key not in displaced}
 
     def _taken(self, superbox: Superbox, box: str, flow: StepFlow, arcs: Mapping[str, int]) -> int:
         if box == superbox.stateful and flow.received is not None:

@@ -8,6 +8,7 @@ from functools import partial
 from auroral.engine.runtime.measuring import StepFlow
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.train import Train
+from auroral.engine.shedding.dropping import counts_of
 from auroral.errors import RunError
 from auroral.io.chunk import DeadLetter
 from auroral.scheduling.superboxes import Superbox
@@ -34,6 +35,9 @@ class PlainStep:
     @property
     def has_room(self) -> Callable[[Mapping[str, int]], bool]:
         return partial(self.runner.has_room, self.superbox)
+
+    def drops_in_tasks(self, files: Files) -> bool:
+        return bool(self.superbox.boxes) and self.runner.drops_in_tasks(self.superbox, files)
 
     def boundary(self, _moment: int) -> int | None:
         return None
@@ -72,11 +76,14 @@ class PlainStep:
             for segment in adopt(self._store, arc, path, train.last)
         ]
         made = sum(table.num_rows for table in result.tables.values())
-        self._learn(made + sum(segment.rows for segment in written), rows)
+        taken = {source: sum(file.rows for file in held) for source, held in files.items()}
+        shed = counts_of(taken, result.dropped)
+        read = {s: n - (shed[s].dropped if s in shed else 0) for s, n in taken.items()}
+        if any(read.values()):
+            self._learn(made + sum(segment.rows for segment in written), sum(read.values()))
         change = Change(fresh=unwritten, written=written, counts=_counts(result, written))
-        read = {source: sum(file.rows for file in held) for source, held in files.items()}
-        flow = StepFlow(read, result.counts)
-        return StepOutcome(change, _letters(result), flow=flow)
+        flow = StepFlow(read, result.counts, spent_s=result.spent_s)
+        return StepOutcome(change, _letters(result), flow=flow, shed=shed)
 
     def _result(self, superbox: Superbox, files: Files) -> StepResult:
         through_driver = self._expected_bytes(files) <= self._driver_bytes

@@ -55,6 +55,12 @@ class StepPool(Generic[T]):
         self._closed = False
 
     @property
+    def free(self) -> int:
+        """How many tasks could begin at once; without workers, one."""
+        with self._changed:
+            return 1 if self.inline else max(self._workers - len(self._started), 0)
+
+    @property
     def inline(self) -> bool:
         return self._workers == 0
 

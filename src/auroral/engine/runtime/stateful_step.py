@@ -73,6 +73,9 @@ class StatefulStep:
     def has_room(self) -> Callable[[Mapping[str, int]], bool] | None:
         return self._kernel.has_room
 
+    def drops_in_tasks(self, _files: Files) -> bool:
+        return self._runner.reads
+
     def boundary(self, _moment: int) -> int | None:
         return None
 
@@ -113,7 +116,7 @@ class StatefulStep:
             self.pending = pending
             self._held |= result.held
 
-        return StepOutcome(change, result.letters, before, after, result.flow)
+        return StepOutcome(change, result.letters, before, after, result.flow, result.shed)
 
     def _context(self, train: Train) -> Context:
         since, until = train.first - 1, train.last

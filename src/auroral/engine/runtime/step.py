@@ -8,6 +8,7 @@ from typing import Protocol
 
 from auroral.engine.runtime.measuring import StepFlow
 from auroral.engine.runtime.train import Train
+from auroral.engine.shedding.dropping import DropCount
 from auroral.io.chunk import DeadLetter
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import Files
@@ -29,6 +30,8 @@ class StepOutcome:
     after_commit: Callable[[], None] = _nothing
     flow: StepFlow | None = None
     """The tuples it read and counted; None if there was nothing to run."""
+    shed: Mapping[str, DropCount] = field(default_factory=dict)
+    """What drop boxes in front of it did, by source."""
 
 
 class SuperboxStep(Protocol):
@@ -49,6 +52,10 @@ class SuperboxStep(Protocol):
     @property
     def has_room(self) -> Callable[[Mapping[str, int]], bool] | None:
         """Tells whether Spark has planned for so many files; None if any number will do."""
+        ...
+
+    def drops_in_tasks(self, files: Files) -> bool:
+        """Whether its tasks apply drop boxes to what they read of these files."""
         ...
 
     def boundary(self, moment: int) -> int | None:

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,12 +20,16 @@ from auroral.disk import PRIVATE_DIRECTORY
 from auroral.eddy.registered import NEVER
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.runtime.arrival_progress import ArrivalProgress
-from auroral.engine.runtime.measuring import CostMeter
+from auroral.engine.runtime.deciding import StepScheduler, WaitingTuples
+from auroral.engine.runtime.measuring import BoxWork, CostMeter, after_work
 from auroral.engine.runtime.plain_step import PlainStep
 from auroral.engine.runtime.pool import Finished, StepPool
 from auroral.engine.runtime.step import StepOutcome, SuperboxStep
 from auroral.engine.runtime.train import Train, next_train, train_files
 from auroral.engine.runtime.watermarks import WatermarkTracker
+from auroral.engine.shedding.control import SheddingControl, ShedStep
+from auroral.engine.shedding.dropping import drop_tuples, leave_to_tasks
+from auroral.engine.shedding.recorded_step import RecordedStep, record_step
 from auroral.errors import RunError
 from auroral.ids import WATERMARKS, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
@@ -103,6 +107,8 @@ class CommittedStep:
     train: Train
     outcome: StepOutcome
     seconds: float
+    work: Mapping[str, BoxWork] = field(default_factory=dict)
+    """What each declared box did in it; empty if nothing had to be run."""
 
 
 class StepObserver(Protocol):
@@ -146,12 +152,16 @@ class Stepper:
         recorder: MarksRecorder | None = None,
         files: TrainFiles = train_files,
         observers: Sequence[StepObserver] = (),
+        scheduler: StepScheduler | None = None,
+        shedding: SheddingControl | None = None,
     ):
         """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended.
 
         `arrivals` moves the marks on, by default from the logs of streams. The manifest keeps the
         moment that marks are taken up again at under `progress_key`. `recorder` keeps their moves.
         `files` makes the files of a train. `observers` are told of committed steps.
+        `scheduler` decides which superbox is next; without one they run in turn.
+        `shedding` has the drop boxes in front of superboxes.
         """
         self._store = store
         self._executor = executor
@@ -164,6 +174,8 @@ class Stepper:
         self._recorder = recorder
         self._files = files
         self._observers = observers
+        self.scheduler = scheduler
+        self._shedding = shedding
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self.train = train
@@ -184,9 +196,9 @@ class Stepper:
         """The step that failed; what others do meanwhile is committed before that is told."""
         # Recorded and not committed: run again on the same moments, after a crash or a failure.
         self._unfinished = {
-            box: (number, last)
-            for number, box, _, last in store.manifest.open_steps()
-            if box in self._steps
+            step.superbox: RecordedStep.of(step)
+            for step in store.manifest.open_steps()
+            if step.superbox in self._steps
         }
 
     def take_over(self, before: Stepper) -> None:
@@ -196,6 +208,8 @@ class Stepper:
         self._cancelled = dict(before._cancelled)
         self.halted = {n: why for n, why in before.halted.items() if n in self._steps}
         self.waiting = {n: one for n, one in before.waiting.items() if n in self._steps}
+        if self.scheduler is not None and before.scheduler is not None:
+            self.scheduler.take_over(before.scheduler, self._running)
 
     # ── life ──
 
@@ -252,35 +266,108 @@ class Stepper:
             return worked
         due = self._limits.later if self._limits.staying else self._limits.due
         self._arrivals.fold(min(complete, due))
+        if self.scheduler is not None and not self.scheduler.in_turn():
+            return self._start_decided(self.scheduler, complete) or worked
         for step in self._steps.values():
-            started = self._start(step, complete)
-            worked = started or worked
-            if started and self._pool.inline:
-                self._collect()
-                if self._failed is not None:
-                    raise self._failed[1]
+            worked = self._start(step, complete) or worked
         return worked
 
-    def _start(self, step: SuperboxStep, complete: int) -> bool:
+    def _start_decided(self, scheduler: StepScheduler, complete: int) -> bool:
+        """Start what the scheduler decides, as long as workers are free.
+
+        Steps that were recorded before a crash, and trains without tuples, which need no job, do
+        not wait for a decision.
+        """
+        worked = False
+        for name, step in self._steps.items():
+            if name in self._unfinished or self._is_without_tuples(step, complete):
+                worked = self._start(step, complete) or worked
+        for _ in range(max(len(self._steps), 1)):
+            free = self._pool.free
+            if free <= 0:
+                break
+            waiting = self._waiting_tuples(complete)
+            scheduler.offer(waiting, self._running)
+            calls = scheduler.next_calls(self._running, free)
+            if not calls and free > scheduler.following:
+                for plan in scheduler.decide(free - scheduler.following):
+                    scheduler.follow(plan)
+                calls = scheduler.next_calls(self._running, free)
+            if not calls:
+                break
+            for name, tuples, why in calls:
+                if name in waiting and self._start(self._steps[name], complete, tuples):
+                    scheduler.started(name, why)
+                    worked = True
+        return worked
+
+    def _is_without_tuples(self, step: SuperboxStep, complete: int) -> bool:
+        """Whether a superbox has moments to pass that brought it nothing."""
+        if step.superbox.stateful or step.superbox.tables or not self._may_start(step):
+            return False
+        found = self._waiting_of(step, complete)
+        return found is not None and not (found.rows and step.superbox.boxes)
+
+    def _waiting_tuples(self, complete: int) -> dict[str, WaitingTuples]:
+        """What each superbox could take now, of those that could start."""
+        found = {
+            name: self._waiting_of(step, complete)
+            for name, step in self._steps.items()
+            if self._may_start(step)
+        }
+        return {name: one for name, one in found.items() if one is not None}
+
+    def waiting_tuples(self, superbox: str) -> WaitingTuples:
+        """What waits for a superbox, as far as it is known to be complete."""
+        found = self._waiting_of(self._steps[superbox], self._store.next_moment)
+        return found or WaitingTuples(0, 0, 0)
+
+    def _waiting_of(self, step: SuperboxStep, complete: int) -> WaitingTuples | None:
         superbox = step.superbox
-        if superbox.name in self._running or superbox.name in self.halted:
+        head = self._head(superbox)
+        bound = self._bound(step, self._limits.of(superbox, complete))
+        if head >= bound:
+            return None if step.pending is None else WaitingTuples(0, head, head)
+        held = [s for source in superbox.sources for s in self._store.segments(source, head)]
+        held = [s for s in held if s.first < bound]
+        first = max(min((s.first for s in held), default=head), head)
+        return WaitingTuples(
+            sum(s.rows for s in held), first, max(bound, first + 1), sum(s.bytes for s in held)
+        )
+
+    def _may_start(self, step: SuperboxStep) -> bool:
+        name = step.superbox.name
+        if name in self._running or name in self.halted:
             return False
-        if superbox.name in self.waiting and time.monotonic() < self.waiting[superbox.name].until:
+        return name not in self.waiting or time.monotonic() >= self.waiting[name].until
+
+    def _start(self, step: SuperboxStep, complete: int, tuples: int | None = None) -> bool:
+        """Start a step of at most so many tuples, if one is due."""
+        if not self._may_start(step):
             return False
-        number, upto = self._unfinished.get(superbox.name, (None, None))
-        train = self._next(step, self._limits.of(superbox, complete), upto)
+        superbox = step.superbox
+        recorded = self._unfinished.get(superbox.name)
+        upto = None if recorded is None else recorded.last
+        limit = self.train if tuples is None else min(tuples, self.train)
+        train = self._next(step, self._limits.of(superbox, complete), upto, limit)
         if train is None:
             return False
-        if number is None:
-            number = self._store.record_step(superbox.name, train.first, train.last)
-            self._unfinished[superbox.name] = (number, train.last)
-        self._running[superbox.name] = _Running(step, train, number)
+        if recorded is None:
+            recorded = self._unfinished[superbox.name] = record_step(
+                self._store, train, self._shedding
+            )
+        train = replace(train, drops=recorded.drops)
+        self._running[superbox.name] = _Running(step, train, recorded.number)
         try:
             work = step.begin(train)
         except Exception as error:
             self._fail(superbox.name, error)
-            return True
-        self._pool.submit(superbox.name, partial(self._work, step, train, work))
+        else:
+            self._pool.submit(superbox.name, partial(self._work, step, train, work))
+        if self._pool.inline:
+            self._collect()
+            if self._failed is not None:
+                raise self._failed[1]
         return True
 
     def _work(
@@ -291,6 +378,10 @@ class Stepper:
         directory = self._place(train.superbox.name)
         try:
             files = self._files(self._store, train, directory, has_room=step.has_room)
+            if train.drops and step.drops_in_tasks(files):
+                files, shed = leave_to_tasks(files, train.drops)
+            else:
+                files, shed = drop_tuples(files, train.drops, directory)
             try:
                 outcome = work(files)
             except RunError:
@@ -300,6 +391,7 @@ class Stepper:
         finally:
             shutil.rmtree(directory, ignore_errors=True)
         self._store.fault("computed")
+        outcome.shed = {**shed, **outcome.shed}
         change = outcome.change
         change.written = [*change.written, *self._store.write(change.fresh)]
         change.fresh = []
@@ -377,13 +469,20 @@ class Stepper:
             self._recorder.record(change, self._watermarks, done)
         change.counts = {**change.counts, ("steps", superbox.name): 1}
         change.finished_step = running.number
+        work: Mapping[str, BoxWork] = {}
         if outcome.flow is not None:
             known = self._store.costs
-            change.costs = self._meter.costs(superbox, outcome.flow, change.counts, seconds, known)
+            work = self._meter.work(superbox, outcome.flow, change.counts, seconds)
+            change.costs = after_work(known, work)
+            change.counts = self._meter.declared_counts(change.counts)
+        shed = self._shedding.shed(train, outcome.shed) if self._shedding else ShedStep()
+        change.shed, change.counts = shed.rows, {**change.counts, **shed.counts}
         self._dead.commit(self._store, change, outcome.letters)
         outcome.after_commit()
+        if self._shedding is not None:
+            self._shedding.committed(shed)
         for observer in self._observers:
-            observer.committed(CommittedStep(train, outcome, seconds))
+            observer.committed(CommittedStep(train, outcome, seconds, work))
         self._watermarks.forget_before(done)
 
     def _blame_segments(self, segments: Iterable[Segment]) -> None:
@@ -476,7 +575,9 @@ class Stepper:
         assert self._failed is not None
         self._executor.enter(train.superbox.name)
         step = self._steps[self._failed[0].superbox.name]
-        files = self._files(self._store, train, self._place(train.superbox.name), has_room=None)
+        place = self._place(train.superbox.name)
+        files = self._files(self._store, train, place, has_room=None)
+        files, _ = drop_tuples(files, train.drops, place)
         if train.superbox.stateful:
             step.begin(replace(train, superbox=step.superbox))(files)
         elif train.superbox.boxes and isinstance(step, PlainStep):
@@ -528,6 +629,11 @@ class Stepper:
         late = arc != step.superbox.stateful
         return head if step.pending is None or late else min(head, step.pending)
 
+    def writer_of(self, log: str) -> Superbox | None:
+        """The superbox that writes a log; None if none does, as that of a stream."""
+        step = self._writers.get(log) or self._eddy_of(log)
+        return None if step is None else step.superbox
+
     def _eddy_of(self, log: str) -> SuperboxStep | None:
         """The eddy that writes a log of results."""
         return next((step for step in self._steps.values() if step.writes(log)), None)
@@ -541,14 +647,19 @@ class Stepper:
         heads = [self._store.head(source, superbox.name) for source in superbox.sources]
         return min(heads, default=0)
 
-    def _next(self, step: SuperboxStep, complete: int, upto: int | None) -> Train | None:
+    def _bound(self, step: SuperboxStep, complete: int) -> int:
+        """The moment before which a superbox may work now."""
         # Who writes what it reads may go on beyond the moment at which it has to stop.
         superbox = step.superbox
         known = [complete, *(self.emitted_before(source, complete) for source in superbox.sources)]
         boundary = step.boundary(self._head(superbox))
-        if boundary is not None:
-            known.append(boundary)
-        train = next_train(self._store, superbox, min(known), self.train, upto)
+        return min(known) if boundary is None else min(*known, boundary)
+
+    def _next(
+        self, step: SuperboxStep, complete: int, upto: int | None, limit: int
+    ) -> Train | None:
+        superbox = step.superbox
+        train = next_train(self._store, superbox, self._bound(step, complete), limit, upto)
         if train is None and step.pending is not None:
             head = self._head(superbox)
             return Train(superbox, head, head, dict.fromkeys(superbox.sources, ()))
@@ -568,7 +679,7 @@ class Stepper:
     @property
     def recorded_until(self) -> int:
         """Steps that were recorded and not committed end at this moment at the latest."""
-        return max((last for _, last in self._unfinished.values()), default=0)
+        return max((step.last for step in self._unfinished.values()), default=0)
 
     def reading(self) -> set[int]:
         """The segments, by id, that steps under way read."""

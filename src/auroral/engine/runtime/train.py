@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 from auroral.ids import file_name
 from auroral.scheduling.superboxes import Superbox
 from auroral.scheduling.trains import train_end
+from auroral.shedding.drops import Drops
 from auroral.spark.running.executor import Files
 from auroral.spark.running.train_file import TrainFile
 from auroral.storage import Segment, Store
@@ -30,6 +31,8 @@ class Train:
     first: int
     last: int
     segments: Mapping[str, tuple[Segment, ...]]
+    drops: Drops = field(default_factory=dict)
+    """The drop boxes in front of the superbox, by source."""
 
     @property
     def tuples(self) -> int:

@@ -128,6 +128,9 @@ class TableStep:
                         break
         return min(found, default=None)
 
+    def drops_in_tasks(self, _files: Files) -> bool:
+        return False
+
     def writes(self, _log: str) -> bool:
         return False
 

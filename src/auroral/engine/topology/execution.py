@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from auroral.continuous.boxing.gates import gated
@@ -22,6 +23,7 @@ from auroral.engine.topology.consumers import (
     release_retained,
     retain,
 )
+from auroral.engine.topology.deciding import step_scheduler
 from auroral.engine.topology.plan import ExecutionPlan, empty_slots, make_plan
 from auroral.engine.topology.steps import Step, superbox_steps
 from auroral.errors import RunError
@@ -101,7 +103,7 @@ def build_execution(
     store.progressing = plan.progressing
     begin = lambda box: max(queries.epochs.current.start, plan.standalone.began(box))  # noqa: E731
     register_consumers(store, superboxes, arcs, watermarks.logs(), begin)
-    context.history.serve(checked, watermarks, begin)
+    context.history.serve(checked, watermarks, begin, plan.epoch.declared.demanded)
     release_retained(store, queries.epochs.next_start)
     _forget_steps(store, superboxes)
     if ended is not None:
@@ -110,6 +112,7 @@ def build_execution(
     if before is not None:
         plan.runner.take_over(before.plan.runner, plan.same)
     steps = superbox_steps(context, plan, watermarks, kept)
+    context.shedding.serve(checked, superboxes, arcs)
     stepper = Stepper(
         checked,
         store,
@@ -121,6 +124,9 @@ def build_execution(
         train=settings.train,
         timeout_s=settings.step_timeout_s,
         recorder=context.history,
+        scheduler=step_scheduler(context, plan),
+        observers=[context.quality, context.optimizer],
+        shedding=context.shedding,
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in plan.epoch.declared.network.outputs.items() if n not in arcs}
@@ -137,14 +143,17 @@ def build_execution(
         context.locks,
         lambda: context.history.arcs,
         context.attachments,
+        context.shedding,
     )
     if before is not None:
         outputs.lag_s = before.outputs.lag_s
+        outputs.latest = before.outputs.latest
         stepper.take_over(before.stepper)
         for name, step in before.steps.items():
             if name not in kept:
                 step.discard()
     sinks.serve(outputs)
+    context.quality.serve(plan.epoch.declared.network, checked, arcs, superboxes)
     return Execution(
         context, plan, watermarks, steps, stepper, outputs, sinks, queries.epochs.generation
     )
@@ -215,10 +224,28 @@ def next_execution(before: Execution, following: ExecutionPlan) -> Execution | N
             return None
         progress = before.stepper.progress(queries.epochs.next.start)
         sunk = list(before.sinks.open)
-        queries.enter_epoch(progress, following.changed, before.plan.arcs, sunk)
+        queries.enter_epoch(progress, following.changed, before.plan.arcs, sunk, following.stopped)
         if following.changed is not None:
             before.sinks.let_go(following.changed.removed_outputs)
     return build_execution(before.context, following, ended=before.watermarks.ended, before=before)
+
+
+def reorder(execution: Execution, at: Callable[[], AbstractContextManager[int]]) -> bool:
+    """Let boxes change places from the moment that `at` gives on, if that is better by now."""
+    context, plan = execution.context, execution.plan
+    queries = context.queries
+    if queries.epochs.planned or not is_latest(execution) or execution.watermarks.ended is not None:
+        return False
+    found = context.optimizer.decide(plan.subnetworks, plan.epoch.moves)
+    if found is None:
+        return False
+    with queries.lock, at() as moment:
+        if queries.epochs.planned:  # something else has changed meanwhile, and begins anew
+            return False
+        queries.change_order(moment, found.moves)
+    for box, why in found.reasons:
+        context.decisions.note([box], "moved", why)
+    return True
 
 
 def without_failed_queries(before: Execution, error: RunError) -> Execution:
@@ -241,6 +268,6 @@ def without_failed_queries(before: Execution, error: RunError) -> Execution:
 def _forget_steps(store: Store, superboxes: Sequence[Superbox]) -> None:
     """Steps that a crash left behind of boxes that are no more are nobody's to run again."""
     names = {superbox.name for superbox in superboxes}
-    for step, box, _, _ in store.manifest.open_steps():
-        if box not in names and AttachmentId.of(box) is None:
-            store.commit(Change(finished_step=step))
+    for step in store.manifest.open_steps():
+        if step.superbox not in names and AttachmentId.of(step.superbox) is None:
+            store.commit(Change(finished_step=step.id))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +12,7 @@ from auroral.io.identity import defining
 from auroral.network.data_sets import with_data_sets
 from auroral.network.declarations import NOTES
 from auroral.network.network import Network
+from auroral.scheduling.fusion import Fusion
 
 _ENGINE = ("order", "flush")
 """The engine's options that results depend on; the others decide how fast they come."""
@@ -22,8 +23,9 @@ def identity(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
 
     It leaves out queries, which come and go, and all that changes no result: quality of service,
     groups, descriptions and tags, and how sources, sinks and stores are reached. So no password is
-    stored. Superboxes count as the boxes that they stand for. Arcs that are delivered only because
-    they were given a sink are a part of what runs.
+    stored. Graphs count as far as they decide which boxes run as one. Superboxes count as the
+    boxes that they stand for. Arcs that are delivered only because they were given a sink are a
+    part of what runs.
     """
     network = network.flattened()
     plain = copy.copy(network)
@@ -38,16 +40,21 @@ def identity(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
             for key in NOTES if isinstance(entry, dict) else ():
                 entry.pop(key, None)
     _without_access(document)
-    for output in _entries(document, "outputs"):
+    for output in (*_entries(document, "outputs"), *_entries(document, "views")):
         output.pop("qos", None)
     engine = document.pop("engine", {})
     document["engine"] = {key: engine[key] for key in _ENGINE if key in engine}
+    if fusion := Fusion.of(network).document():  # other superboxes have other places in logs
+        document["fusion"] = fusion
     return {**document, "sinks": dict.fromkeys(own, "bound")}
 
 
-def remembered(network: Network, bound: Iterable[str]) -> dict[str, Any]:
+def remembered(
+    network: Network, bound: Iterable[str], demanded: Iterable[str] = ()
+) -> dict[str, Any]:
     """What the manifest keeps of a network that runs, to have it again without its file.
 
+    `demanded` are views that run because queries are attached to them.
     Options of sources, sinks and stores that only say how these are reached are left out.
     """
     plain = copy.copy(network.compact or network)
@@ -56,20 +63,29 @@ def remembered(network: Network, bound: Iterable[str]) -> dict[str, Any]:
     plain.outputs = {n: o for n, o in plain.outputs.items() if not ArcId.parse(n).port}
     document = plain.document()
     _without_access(document)
-    return {"network": document, "bound": sorted(bound)}
+    return {"network": document, "bound": sorted(bound), "demanded": sorted(demanded)}
 
 
-def restored(document: Mapping[str, Any], running: Network) -> tuple[Network, frozenset[str]]:
+def restored(
+    document: Mapping[str, Any], running: Network, other_qos: Collection[str] = ()
+) -> tuple[Network, frozenset[str]]:
     """A network that was remembered, and the arcs that were delivered besides its outputs.
 
-    What is declared as in the `running` network is taken from it: it knows how to reach things.
+    What is declared as in the `running` network is taken from it: it knows how to reach things. So
+    are the graphs of outputs and views that have `other_qos` there than before.
     """
     given = running.compact or running
-    stored = document["network"]
-    network = Network.parse(stored, directory=given.directory)
-    network.imports = given.imports
     known = given.document()
     _without_access(known)
+    stored = copy.deepcopy(document["network"])
+    for section in ("outputs", "views"):
+        for name, entry in stored.get(section, {}).items():
+            if name in other_qos and name in known.get(section, {}):
+                entry.pop("qos", None)
+                entry |= {key: part for key, part in known[section][name].items() if key == "qos"}
+    network = Network.parse(stored, directory=given.directory)
+    network.imports = given.imports
+    _take_options(network, given)
     for section in ("streams", "tables", "outputs"):
         for name, entry in stored.get(section, {}).items():
             if known.get(section, {}).get(name) == entry:
@@ -85,6 +101,19 @@ def restored(document: Mapping[str, Any], running: Network) -> tuple[Network, fr
     if network == given:
         return running, bound
     return with_data_sets(network.flattened()), bound
+
+
+def _take_options(stored: Network, given: Network) -> None:
+    """Let a network that was remembered be run as the given one says.
+
+    What results depend on stays, and so do the superboxes: tuples may wait between them.
+    """
+    before, fusion = stored.engine, Fusion.of(stored)
+    kept = {option: getattr(before, option) for option in _ENGINE}
+    stored.engine = given.engine.model_copy(update=kept)
+    if Fusion.of(stored) != fusion:
+        others = {"superbox": before.superbox, "scheduler": before.scheduler}
+        stored.engine = stored.engine.model_copy(update=others)
 
 
 def _without_access(document: Mapping[str, Any]) -> None:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 
 from auroral.disk import PRIVATE_DIRECTORY
 from auroral.engine.context import EngineContext
 from auroral.engine.lifecycle.epochs import Epoch
-from auroral.engine.lifecycle.fates import NetworkChange, compare
+from auroral.engine.lifecycle.fates import NetworkChange, compare, reordered
 from auroral.engine.lifecycle.standalone import ActiveStandalone
+from auroral.engine.points.kept_arc import kept_arcs
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import expanded_network, kernel_runner
 from auroral.engine.topology.superboxes import all_superboxes, output_arcs
-from auroral.ids import file_name
+from auroral.ids import QueryBoxId, file_name, is_eddy
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
+from auroral.network.point_names import point_arcs
 from auroral.network.queries import Query
+from auroral.optimizer import Subnetworks, as_moved
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import KernelRunner, PlainRunner
 from auroral.storage import Store
@@ -36,6 +40,7 @@ class ExecutionPlan:
     epoch: Epoch
     standalone: ActiveStandalone
     checked: CheckedNetwork
+    """As it runs: the optimiser may have moved boxes."""
     arcs: Mapping[str, str]
     """What outputs deliver."""
     superboxes: tuple[Superbox, ...]
@@ -43,11 +48,32 @@ class ExecutionPlan:
     """Those that stay as they were."""
     changed: NetworkChange | None
     """What becomes of the network before it, if this one is another."""
+    stopped: frozenset[str]
+    """Boxes that ran in the network before it, and do not in this one: they forget everything."""
     progressing: Mapping[str, Sequence[str]]
     runner: PlainRunner
     stateful: Mapping[str, KernelRunner]
     place: Path
     """Where the plans that these compile have their slots."""
+    declared: CheckedNetwork | None = None
+    """The network with all boxes where they are declared, if the optimiser has moved some."""
+    resolver: Resolver | None = None
+
+    @property
+    def unmoved(self) -> CheckedNetwork:
+        """The network with all boxes where they are declared."""
+        return self.declared or self.checked
+
+    @cached_property
+    def subnetworks(self) -> Subnetworks | None:
+        """Where boxes may change places; None if they are to stay."""
+        network = self.unmoved.network
+        if not network.engine.optimize:
+            return None
+        points = [point.arc for point in kept_arcs(network).values()]
+        views = [view.from_ for view in network.views.values()]
+        read = [*point_arcs(network).values(), *points, *views]
+        return Subnetworks(self.unmoved, [*self.arcs.values(), *read], self.resolver)
 
     def warm_up(self) -> None:
         """Let Spark compile what is new, while others work.
@@ -79,13 +105,17 @@ def make_plan(
     """The network of an epoch with the boxes of some queries and its eddies."""
     settings, store = context.settings, context.store
     queries = {name: query.query for name, query in standalone.queries.items()}
-    checked = check_expanded(settings.executor.resolver, epoch, queries)
+    resolver = settings.executor.resolver
+    unmoved = check_expanded(resolver, epoch, queries)
+    checked = as_moved(unmoved, epoch.moves, resolver)
     arcs = output_arcs(checked, epoch.declared.bound)
-    superboxes = all_superboxes(checked, arcs, standalone)
+    superboxes = all_superboxes(checked, arcs, standalone, epoch.declared.demanded)
     changed = None
     if before is not None and before.epoch.declared is not epoch.declared:
         declared = before.epoch.declared.network, epoch.declared.network
         changed = compare(before.checked, checked, declared)
+    elif before is not None and before.epoch.moves != epoch.moves:
+        changed = reordered(before.checked, checked)
     same = frozenset(
         s for s in superboxes if before is not None and _is_same(s, standalone, before, changed)
     )
@@ -114,17 +144,20 @@ def make_plan(
         superboxes,
         same,
         changed,
+        _boxes(before.superboxes) - _boxes(superboxes) if before is not None else frozenset(),
         progressing,
         runner,
         stateful,
         place,
+        unmoved,
+        resolver,
     )
 
 
 def check_expanded(
     resolver: Resolver | None, epoch: Epoch, queries: Mapping[str, Query]
 ) -> CheckedNetwork:
-    """The network of boxes alone that runs in an epoch, checked."""
+    """The network of boxes alone that an epoch has, as they are declared, checked."""
     network = expanded_network(epoch.declared.network, resolver, queries, epoch.flows)
     return network.check(resolver)
 
@@ -143,6 +176,12 @@ def empty_slots(store: Store) -> None:
     """Forget what an earlier run has compiled."""
     shutil.rmtree(slots(store), ignore_errors=True)
     slots(store).mkdir(mode=PRIVATE_DIRECTORY)
+
+
+def _boxes(superboxes: Iterable[Superbox]) -> frozenset[str]:
+    """The boxes of superboxes, without those of queries and eddies."""
+    every = (box for superbox in superboxes for box in superbox.boxes)
+    return frozenset(box for box in every if not QueryBoxId.query_of(box) and not is_eddy(box))
 
 
 def _is_same(

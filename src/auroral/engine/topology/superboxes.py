@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from pathlib import Path
 
 from auroral.boxes.eddy import Eddy
@@ -59,17 +59,21 @@ def running_arc(checked: CheckedNetwork, arc: str) -> str:
 
 
 def all_superboxes(
-    checked: CheckedNetwork, outputs: Mapping[str, str], standalone: ActiveStandalone
+    checked: CheckedNetwork,
+    outputs: Mapping[str, str],
+    standalone: ActiveStandalone,
+    demanded: Collection[str] = (),
 ) -> tuple[Superbox, ...]:
     """Fused boxes, and one empty superbox per stream that feeds none: its log moves on too.
 
-    Arcs whose history is kept are written to logs, as those of outputs are.
+    Arcs whose history is kept, and those of `demanded` views, are written to logs, as those of
+    outputs are.
 
     The boxes of queries that failed are left out, of what would be fused without that: what
     others read, and where they are, stays as it was.
     """
     eddies = [name for name, box in checked.network.boxes.items() if isinstance(box, Eddy)]
-    kept = [one.arc for one in kept_arcs(checked.network).values()]
+    kept = [one.arc for one in kept_arcs(checked.network, demanded).values()]
     fused = superboxes(checked, [*outputs.values(), *kept, *eddies])
     left = {box for box in checked.network.boxes if standalone.owner(box) not in standalone.failed}
     fused = tuple(superbox.having(left) for superbox in fused)

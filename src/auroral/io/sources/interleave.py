@@ -132,6 +132,11 @@ class Interleaver:
         )
 
     @property
+    def finite(self) -> bool:
+        """Whether all sources end some time."""
+        return all(head.source.finite for head in self._heads)
+
+    @property
     def exhausted(self) -> bool:
         return all(head.chunk is None and head.exhausted for head in self._heads)
 

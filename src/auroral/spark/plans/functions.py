@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.accumulators import Accumulator
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.functions import arrow_udf
@@ -37,6 +39,8 @@ class FunctionFailures:
     condition: LaneCondition
     reason: str
     row: str
+    spent_s: Accumulator[float]
+    """The seconds that tasks have spent in the function since the plan was compiled."""
 
 
 def call(
@@ -94,9 +98,11 @@ def _called(
     directory = str(network.directory) if network.directory else None
     belongs = F.expr(lane.condition_sql())
     both = Type("struct", children=(Field("value", returns), Field("error", _STRING)))
-    pair = frame.add(
-        result_column(how.udf, returns, belongs, list(map(F.col, columns)), directory), both
+    spent_s: Accumulator[float] = frame.data.sparkSession.sparkContext.accumulator(0.0)
+    made = result_column(
+        how.udf, returns, belongs, list(map(F.col, columns)), directory, spent_s=spent_s
     )
+    pair = frame.add(made, both)
     value = frame.add(F.col(f"{pair}.value"), returns)
     reason = frame.add(F.col(f"{pair}.error"), _STRING)
     failed = frame.add(F.expr(f"{pair}.error IS NOT NULL"), _BOOLEAN)
@@ -104,7 +110,7 @@ def _called(
     whole = Type("struct", children=frame.schema(lane).fields)
     row = frame.add(F.when(F.col(failed), F.struct(*named)), whole)
     condition = LaneCondition(failed)
-    return value, FunctionFailures(lane.where(condition), condition, reason, row)
+    return value, FunctionFailures(lane.where(condition), condition, reason, row, spent_s)
 
 
 def result_column(
@@ -113,22 +119,34 @@ def result_column(
     belongs: Column,
     args: Sequence[Column],
     directory: str | None = None,
+    *,
+    spent_s: Accumulator[float] | None = None,
 ) -> Column:
-    """A struct of value and error: what a function gives for the rows that belong."""
-    apply = _applier(target, returns, directory)
+    """A struct of value and error: what a function gives for the rows that belong.
+
+    The time that it takes is added to `spent_s`.
+    """
+    apply = _applier(target, returns, directory, spent_s)
     result = arrow_udf(apply, f"struct<value:{returns},error:string>")  # type: ignore[call-overload]
     # Or Spark would evaluate it once for the filter and once more for the result.
     made: Column = result.asNondeterministic()(belongs, *args)
     return made
 
 
-def _applier(target: Any, returns: Type, directory: str | None) -> Callable[..., pa.Array]:
+def _applier(
+    target: Any, returns: Type, directory: str | None, spent_s: Accumulator[float] | None
+) -> Callable[..., pa.Array]:
     def apply(belongs: pa.Array, *columns: pa.Array) -> pa.Array:
         function = target
         if isinstance(target, str):
             function = load_named(target, Path(directory) if directory else None)
-        with sheltering(is_asked()):
-            return applied(function, returns, belongs, columns)
+        began = time.perf_counter()
+        try:
+            with sheltering(is_asked()):
+                return applied(function, returns, belongs, columns)
+        finally:
+            if spent_s is not None:
+                spent_s.add(time.perf_counter() - began)
 
     return apply
 

@@ -9,6 +9,7 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.accumulators import Accumulator
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -52,6 +53,15 @@ class SuperboxPlan:
     schemas: Mapping[str, Schema]
     bits: int
     counting: Counting
+    spent_s: tuple[tuple[str, Accumulator[float]], ...] = ()
+    """By box, the seconds that tasks have spent in a Python function."""
+
+    def function_seconds(self) -> dict[str, float]:
+        """The seconds that tasks have spent in the Python functions of each box, so far."""
+        found: dict[str, float] = {}
+        for box, spent_s in self.spent_s:
+            found[box] = found.get(box, 0.0) + spent_s.value
+        return found
 
     def split(self, result: pa.Table) -> tuple[dict[str, pa.Table], dict[Rows, int]]:
         """The tuples of each terminal arc, in order, with their hidden columns; lanes' counts."""
@@ -183,7 +193,7 @@ def compile_plan(
         )
         strands[arc] = (*strands.get(arc, ()), strand)
     failures = tuple(
-        (box, Strand(bits[id(lane)], slots.take(lane), b"", rows_of(lane)))
+        (checked.origin(box), Strand(bits[id(lane)], slots.take(lane), b"", rows_of(lane)))
         for box, lane in wanted_failures
     )
     counting = plan_counts(superbox, checked, lanes.arcs)
@@ -203,6 +213,7 @@ def compile_plan(
         {arc: checked.arcs[arc].schema for arc in superbox.terminals},
         len(everything),
         counting,
+        tuple((box, failure.spent_s) for box, failure in lanes.failures),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from auroral.disk import PRIVATE_DIRECTORY
 from auroral.errors import RunError
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
+from auroral.shedding.drops import Dropped, Drops, DropTally
 from auroral.spark.plans.counting import inner_arcs
 from auroral.spark.plans.plan import arc_schema
 from auroral.spark.running.column_boxes import ColumnBoxes, in_order_of_arrival
@@ -32,6 +33,8 @@ class ColumnJob:
 
     files: Mapping[str, Sequence[str]]
     targets: Mapping[str, str]
+    drops: Drops = field(default_factory=dict)
+    """The drop boxes that tasks apply to what they read."""
 
     def write(self, path: Path) -> None:
         """Put it where tasks find it."""
@@ -44,6 +47,8 @@ class ColumnResult:
 
     written: Mapping[str, Path]
     counts: Mapping[str, int]
+    dropped: Dropped
+    """What drop boxes dropped."""
 
 
 class ColumnRunner:
@@ -79,14 +84,18 @@ class ColumnRunner:
         for target in targets.values():
             target.mkdir(mode=PRIVATE_DIRECTORY, parents=True)
         files = {source: [str(file.path) for file in held] for source, held in train.items()}
-        job = ColumnJob(files, {arc: str(path) for arc, path in targets.items()})
+        drops = {s: held[0].drops for s, held in train.items() if held and held[0].drops}
+        job = ColumnJob(files, {arc: str(path) for arc, path in targets.items()}, drops)
         tasks = max(map(len, files.values()))
         job.write(self._directory / "job")
         told = self._plan(tasks).toArrow()[_NOTE].to_pylist()
         notes = [json.loads(text) for text in told]
-        self._require_all_read(notes, train)
+        tally = DropTally()
+        for note in notes:
+            tally.add_all(note["dropped"])
+        self._require_all_read(notes, tally, train)
         counts = {arc: sum(note["counts"].get(arc, 0) for note in notes) for arc in self._inner}
-        return ColumnResult(targets, counts)
+        return ColumnResult(targets, counts, tally.dropped)
 
     def _plan(self, tasks: int) -> DataFrame:
         if tasks not in self._plans or not self._reuse:
@@ -98,9 +107,13 @@ class ColumnRunner:
         return self._plans[tasks]
 
     def _require_all_read(
-        self, notes: Sequence[Mapping[str, Any]], train: Mapping[str, Sequence[TrainFile]]
+        self,
+        notes: Sequence[Mapping[str, Any]],
+        tally: DropTally,
+        train: Mapping[str, Sequence[TrainFile]],
     ) -> None:
         read = sum(sum(note["read"].values()) for note in notes)
+        read += sum(map(tally.total, tally.dropped))
         expected = sum(file.rows for held in train.values() for file in held)
         if read != expected:
             raise RunError(
@@ -140,7 +153,12 @@ def _run_share(
     tasks: int,
 ) -> dict[str, Any]:
     own = {source: held[number::tasks] for source, held in job.files.items()}
-    read = {s: read_arc(own[s], fields) for s, fields in boxes.reads.items() if own.get(s)}
+    tally = DropTally()
+    read = {
+        source: read_arc(own[source], fields, job.drops.get(source, ()), tally)
+        for source, fields in boxes.reads.items()
+        if own.get(source)
+    }
     arcs = boxes.run(read)
     for arc, schema in schemas.items():
         if arc in arcs and arcs[arc].num_rows:
@@ -148,6 +166,7 @@ def _run_share(
     return {
         "read": {source: table.num_rows for source, table in read.items()},
         "counts": {arc: arcs[arc].num_rows for arc in inner if arc in arcs},
+        "dropped": tally.dropped,
     }
 
 

@@ -30,6 +30,10 @@ class PlainRunner(Protocol):
         """Run a superbox over a train."""
         ...
 
+    def drops_in_tasks(self, superbox: Superbox, train: Files) -> bool:
+        """Whether the tasks of a step apply the drop boxes of the files of a train."""
+        ...
+
     def has_room(self, superbox: Superbox, files: Mapping[str, int]) -> bool:
         """Whether nothing has to be compiled for so many files of each source."""
         ...

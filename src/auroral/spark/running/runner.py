@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from auroral.errors import RunError
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
+from auroral.shedding.drops import Dropped
 from auroral.spark.plans.column_boxes import columns_of_superbox
 from auroral.spark.plans.counting import Rows, metric_name
 from auroral.spark.plans.plan import SuperboxPlan, compile_plan, log_schemas
@@ -38,6 +39,10 @@ class StepResult:
     written: dict[str, Path] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     failed: list[tuple[str, str, str]] = field(default_factory=list)
+    spent_s: dict[str, float] = field(default_factory=dict)
+    """By box, the seconds that tasks spent in its Python functions, all tasks together."""
+    dropped: Dropped = field(default_factory=dict)
+    """What drop boxes dropped in tasks."""
 
 
 class Runner:
@@ -73,7 +78,9 @@ class Runner:
             columns = self._columns_of(superbox) if _is_large(train) else None
             if columns is not None:
                 made = columns.run(train)
-                return StepResult(written=dict(made.written), counts=dict(made.counts))
+                return StepResult(
+                    written=dict(made.written), counts=dict(made.counts), dropped=made.dropped
+                )
             result = StepResult()
             compiled = self._compiled(superbox, train)
             rows = {source: sum(file.rows for file in files) for source, files in train.items()}
@@ -81,15 +88,22 @@ class Runner:
                 paths = {s: [file.path for file in files] for s, files in train.items()}
                 compiled.slots.link(paths)
                 rows = dict.fromkeys(compiled.slots.files, 0) | rows
+            before = compiled.plan.function_seconds()
             if through_driver:
                 self._collect(compiled.plan, rows, result)
                 self._require_all_read(compiled.plan.data, rows, superbox)
             else:
                 self._write(compiled.plan, rows, superbox, result)
+            spent = compiled.plan.function_seconds()
+            result.spent_s = {box: after - before[box] for box, after in spent.items()}
             return result
 
         with translate_spark_errors(superbox.name):
             return self._shelter.run(superbox.name, job)
+
+    def drops_in_tasks(self, superbox: Superbox, train: Mapping[str, Sequence[TrainFile]]) -> bool:
+        """Whether tasks read the files themselves, and apply their drop boxes."""
+        return _is_large(train) and self._columns_of(superbox) is not None
 
     def has_room(self, superbox: Superbox, files: Mapping[str, int]) -> bool:
         """Whether Spark need not compile for so many files of each source."""

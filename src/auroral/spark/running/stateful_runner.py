@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
+from auroral.shedding.drops import Drop
 from auroral.spark.boxes import physical_of
 from auroral.spark.plans.physical import Given, Physical
 from auroral.spark.plans.plan import log_schemas
@@ -44,6 +45,15 @@ def files_to_read(
         number: [str(file.path) for file in train.get(arc, ())]
         for number, arc in enumerate(sources)
     }
+
+
+def drops_to_apply(
+    layout: Layout, arcs: Sequence[str], train: Mapping[str, Sequence[TrainFile]]
+) -> dict[int, tuple[Drop, ...]]:
+    """The drop boxes that tasks apply to the files they read, numbered as these."""
+    sources = arcs if layout.boxes is None else layout.boxes.reads
+    found = {n: next(iter(train.get(arc, ())), None) for n, arc in enumerate(sources)}
+    return {n: file.drops for n, file in found.items() if file is not None and file.drops}
 
 
 class StatefulRunner:
@@ -101,7 +111,8 @@ class StatefulRunner:
         rows = sum(file.rows for held in train.values() for file in held)
         tasks = self._tasks if rows > PARALLEL_ROWS else 1
         files = files_to_read(self._layout, arcs, train)
-        return self._run(self._reading(tasks), {}, replace(job, files=files))
+        drops = drops_to_apply(self._layout, arcs, train)
+        return self._run(self._reading(tasks), {}, replace(job, files=files, drops=drops))
 
     def warm_up(self) -> None:
         """Compile, start the workers, all at once, and let them import what they need."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from auroral.shedding.drops import Drop
+
 
 @dataclass(frozen=True)
 class TrainFile:
@@ -13,3 +15,5 @@ class TrainFile:
     path: Path
     rows: int
     bytes: int
+    drops: tuple[Drop, ...] = ()
+    """The drop boxes that tasks apply when they read it; `rows` counts all tuples."""

@@ -28,6 +28,8 @@ from auroral.kernels.grouping import buckets_of
 from auroral.kernels.join import JoinKernel
 from auroral.kernels.kernel import Appended, Context, Emitted, Kernel
 from auroral.kernels.shelter import sheltering
+from auroral.shedding.choosing import columns_of, without_dropped
+from auroral.shedding.drops import Drop, Dropped, DropTally
 from auroral.spark.running.column_boxes import (
     ColumnBoxes,
     by_moment,
@@ -100,6 +102,10 @@ class Job:
     """Whether the kernel asks only for fields, not when and in which order tuples came."""
     passed: Mapping[str, int] = field(default_factory=dict)
     """How many tuples arcs between the boxes before the kernel carried, as a task has found."""
+    drops: Mapping[int, Sequence[Drop]] = field(default_factory=dict)
+    """As `files`: the drop boxes that tasks apply to what they read."""
+    dropped: Dropped = field(default_factory=dict)
+    """What they dropped, as a task has found."""
 
     def of_task(self, number: int, tasks: int) -> Job:
         """The share of one task."""
@@ -146,8 +152,8 @@ def reading_task(kernel: Kernel, layout: Layout, path: str, tasks: int) -> Task:
         for number in numbers if job is not None else ():
             assert job is not None
             share = job.of_task(number, tasks)
-            inputs, passed = _read_inputs(share, layout)
-            told = replace(job, passed=passed)
+            inputs, passed, dropped = _read_inputs(share, layout)
+            told = replace(job, passed=passed, dropped=dropped)
             if layout.whole:
                 buckets = [number] if job.shared_out else range(number, layout.buckets, tasks)
                 yield from _run_whole(kernel, layout, told, inputs, buckets)
@@ -182,7 +188,8 @@ def _run(
             table if layout.buckets == 1 else table.filter(pa.array(place == bucket))
             for table, place in zip(inputs, places, strict=True)
         ]
-        if bucket in job.idle or any(table.num_rows for table in tuples):
+        tells = bucket == own[0] and job.dropped  # somebody has to tell what was dropped
+        if tells or bucket in job.idle or any(table.num_rows for table in tuples):
             yield from _Bucket(kernel, layout, job, bucket).run(tuples)
 
 
@@ -195,7 +202,8 @@ def _run_whole(
         number, together = (0, True) if job.shared_out else (bucket, len(own) == buckets)
         extra = job.context.extra.at(number, buckets, together=together)
         share = replace(job, context=replace(job.context, extra=extra))
-        if bucket in job.idle or any(table.num_rows for table in inputs):
+        tells = bucket == own[0] and job.dropped
+        if tells or bucket in job.idle or any(table.num_rows for table in inputs):
             counted = job.shared_out or bucket == 0
             yield from _Bucket(kernel, layout, share, bucket).run(inputs, counted=counted)
 
@@ -216,34 +224,60 @@ def _carried(rows: pa.Table | None, layout: Layout, port: int) -> pa.Table:
     )
 
 
-def _read_inputs(job: Job, layout: Layout) -> tuple[list[pa.Table], dict[str, int]]:
-    """The tuples of all inputs, from the train's files; how many arcs before them carried."""
+def _read_inputs(job: Job, layout: Layout) -> tuple[list[pa.Table], dict[str, int], Dropped]:
+    """The tuples of all inputs, from the train's files; how many arcs before them carried.
+
+    And what drop boxes dropped of the files.
+    """
     ports = range(len(layout.inputs))
+    tally = DropTally()
     if layout.boxes is None:
-        return [_read_input(job, layout, port) for port in ports], {}
+        tables = []
+        for port in ports:
+            own = DropTally()  # several inputs may be one arc
+            tables.append(_read_input(job, layout, port, own))
+            tally.dropped |= own.dropped
+        return tables, {}, tally.dropped
     arcs = {
-        arc: read_arc(job.files[source], fields)
+        arc: read_arc(job.files[source], fields, job.drops.get(source, ()), tally)
         for source, (arc, fields) in enumerate(layout.boxes.reads.items())
         if job.files.get(source)
     }
     made = layout.boxes.run(arcs)
     apart = {*arcs, *map(kernel_input, ports)}
     passed = {arc: table.num_rows for arc, table in made.items() if arc not in apart}
-    return [_computed_input(made, layout, port) for port in ports], passed
+    return [_computed_input(made, layout, port) for port in ports], passed, tally.dropped
 
 
-def read_arc(files: Sequence[str], fields: pa.Schema) -> pa.Table:
-    """Some fields of an arc from the files of its log, with the columns that are no fields."""
+def read_arc(
+    files: Sequence[str], fields: pa.Schema, drops: Sequence[Drop], tally: DropTally
+) -> pa.Table:
+    """Some fields of an arc from the files of its log, with the columns that are no fields.
+
+    What drop boxes drop is left out and counted.
+    """
     parts = []
     for file in files:
         with open(file, "rb") as opened:
             parquet = pq.ParquetFile(opened, page_checksum_verification=True)
             hidden = [f for f in _HIDDEN if f.name in parquet.schema_arrow.names]
             schema = pa.schema([*hidden, *fields])
-            part = parquet.read(schema.names).select(schema.names)
+            part = _kept(parquet, schema.names, drops, tally).select(schema.names)
         parts.append(part if part.schema == schema else part.cast(schema))
     table = pa.concat_tables(parts, promote_options="default")
     return in_order_of_arrival(table.combine_chunks())
+
+
+def _kept(
+    file: pq.ParquetFile, columns: Sequence[str], drops: Sequence[Drop], tally: DropTally
+) -> pa.Table:
+    """Some columns of a file, and those by which drop boxes decide, without what these drop."""
+    if not drops:
+        return file.read(list(dict.fromkeys(columns)))
+    table = file.read(list(dict.fromkeys([*columns, *columns_of(drops)])))
+    kept, dropped = without_dropped(table, drops)
+    tally.add(drops[0].arc, dropped)
+    return kept
 
 
 def _computed_input(arcs: Mapping[str, pa.Table], layout: Layout, port: int) -> pa.Table:
@@ -258,7 +292,7 @@ def _computed_input(arcs: Mapping[str, pa.Table], layout: Layout, port: int) -> 
     return table if table.schema == schema else table.cast(schema)
 
 
-def _read_input(job: Job, layout: Layout, port: int) -> pa.Table:
+def _read_input(job: Job, layout: Layout, port: int, tally: DropTally) -> pa.Table:
     """The tuples of one input from the train's files; there carriers are the arc's fields."""
     read = None if job.columns is None else job.columns[port]
     placed = [p for p in layout.inputs[port] if read is None or p[0] in read]
@@ -273,7 +307,7 @@ def _read_input(job: Job, layout: Layout, port: int) -> pa.Table:
             there = not bare and "_sub" in parquet.schema_arrow.names
             hidden = [*moments, *([pa.field("_sub", pa.binary())] if there else [])]
             wanted = [*(f.name for f in hidden), *(field for _, field, _ in placed)]
-            part = parquet.read(list(dict.fromkeys(wanted)))
+            part = _kept(parquet, wanted, job.drops.get(port, ()), tally)
         schema = pa.schema([*hidden, *fields])
         part = pa.Table.from_arrays([part[name] for name in wanted], names=schema.names)
         parts.append(part if part.schema == schema else part.cast(schema))
@@ -310,6 +344,7 @@ class _Bucket:
             "bucket": self._bucket,
             "received": received,
             "passed": dict(self._job.passed),
+            "dropped": self._job.dropped,
             "late": emitted.late,
             "dead": emitted.dead,
             "held": emitted.held,

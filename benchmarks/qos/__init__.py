@@ -1,0 +1,1 @@
+"""Quality of service decides: scheduling, shedding and optimisation, on Spark and simulated."""

@@ -1,0 +1,42 @@
+"""Where boxes may change places, before anything was measured, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from auroral.network.box import Resolver
+from auroral.network.check import CheckedNetwork
+from auroral.optimizer import Subnetworks, assumed, calls_functions
+
+
+def explained_order(
+    checked: CheckedNetwork, fixed: Collection[str], resolver: Resolver | None = None
+) -> list[str]:
+    """The boxes that commute: as declared, as they would run with assumed costs, and why.
+
+    `fixed` arcs are delivered, kept, or read by queries.
+    """
+    if not checked.network.engine.optimize:
+        return ["", "boxes stay in the declared order: engine: {optimize: false}"]
+    functions = {name.lower() for name in checked.network.functions}
+    known = {
+        name: assumed(box, calls_functions(box, functions))
+        for name, box in checked.network.boxes.items()
+    }
+    subnetworks = Subnetworks(checked, fixed, resolver)
+    lines: list[str] = []
+    for boxes in subnetworks.all:
+        moves = subnetworks.best(boxes, known)
+        declared = [name for name in checked.order if name in boxes]
+        lines += ["", f"boxes that may change places: {' → '.join(declared)}"]
+        if not moves:
+            lines.append("  with assumed costs they stay; measured costs decide while it runs")
+            continue
+        runs = [box for box in subnetworks.origins(moves).values() if box in boxes]
+        lines.append(f"  with assumed costs: {' → '.join(runs)}; measured costs decide")
+        for move in moves:
+            pair = subnetworks.rules.pair(move.past, move.box)
+            assert pair is not None
+            lines.append(f"  {move.box} in front of {move.past}: {move.why}")
+            lines.append(f"    a {pair.before} may be passed: {pair.because}")
+    return lines

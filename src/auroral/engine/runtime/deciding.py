@@ -1,0 +1,167 @@
+"""Which superbox is started next: a scheduler decides, and its plans are followed."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from auroral.engine.inspect.stories import DecisionLog
+from auroral.engine.runtime.arrival_times import ArrivalTimes
+from auroral.scheduling.decisions import PlannedCall, SchedulingPlan
+from auroral.scheduling.flow import FlowModel
+from auroral.scheduling.policies import TwoLevelScheduler
+from auroral.scheduling.queues import QueueTable
+
+_FRESH_S = 1.0
+"""How long measured costs are used before they are looked at again."""
+
+
+@dataclass(frozen=True)
+class WaitingTuples:
+    """What a superbox could take now."""
+
+    rows: int
+    first: int
+    """The moment of the oldest."""
+    last: int
+    """All that waits is before this moment."""
+    bytes: int = 0
+
+
+@dataclass
+class _RunningPlan:
+    """A plan that a worker follows: the calls that are left, and the one that is under way."""
+
+    plan: SchedulingPlan
+    left: deque[PlannedCall]
+    current: str | None = None
+
+
+@dataclass(frozen=True)
+class SchedulingEffort:
+    """How much deciding has cost so far."""
+
+    decisions: int = 0
+    seconds: float = 0.0
+    plans: int = 0
+    calls: int = 0
+
+
+@dataclass
+class StepScheduler:
+    """Lets a scheduler decide which superboxes run, and follows its plans call by call.
+
+    `model` gives the network with the costs that are known by now. Times are of the monotonic
+    clock.
+    """
+
+    scheduler: TwoLevelScheduler
+    model: Callable[[], FlowModel]
+    boxes: Mapping[str, Sequence[str]]
+    """The boxes of each superbox, for stories."""
+    times: ArrivalTimes
+    decisions: DecisionLog
+    in_turn: Callable[[], bool] = lambda: False
+    """Whether superboxes take turns for now, because no result is more urgent than another."""
+    doing: Callable[[], Iterable[tuple[str, float, bool]]] = tuple
+    """For each output its delay, and whether it is in its good zone."""
+    now_s: Callable[[], float] = time.monotonic
+    table: QueueTable = field(default_factory=QueueTable)
+    effort: SchedulingEffort = SchedulingEffort()
+    _plans: list[_RunningPlan] = field(default_factory=list)
+    _served_s: float | None = None
+
+    def take_over(self, before: StepScheduler, running: Collection[str]) -> None:
+        """Go on with what was measured, and with the steps under way, when boxes come or go."""
+        self.effort = before.effort
+        self._plans = [
+            _RunningPlan(one.plan, deque(), one.current)
+            for one in before._plans
+            if one.current in running
+        ]
+
+    def offer(self, waiting: Mapping[str, WaitingTuples], running: Collection[str]) -> None:
+        """Say what waits for which superbox; the others have nothing to do."""
+        table = self.table
+        for name in self.boxes:
+            if name not in table.queues:
+                table.add(name)
+            found = waiting.get(name)
+            if found is None:
+                table.fill(name, 0, mean_arrival_s=0.0, oldest_arrival_s=0.0)
+            else:
+                table.fill(
+                    name,
+                    max(found.rows, 1),
+                    mean_arrival_s=self.times.mean(found.first, found.last),
+                    oldest_arrival_s=self.times.at(found.first),
+                    bytes=found.bytes,
+                )
+            table.set_running(name, running=name in running or name in self._planned)
+
+    @property
+    def _planned(self) -> set[str]:
+        """Superboxes that are called later in plans which are followed."""
+        return {call.box for one in self._plans for call in one.left}
+
+    def decide(self, free: int) -> list[SchedulingPlan]:
+        """Plans for workers that are free, the most urgent one first."""
+        began = time.perf_counter()
+        now_s = self.now_s()
+        if self._served_s is None or now_s - self._served_s > _FRESH_S:
+            self.scheduler.serve(self.model())
+            for output, delay_s, in_good_zone in self.doing():
+                self.scheduler.observe(output, delay_s, in_good_zone)
+            self._served_s = now_s
+        plans = self.scheduler.decide(self.table, now_s, free)
+        spent = time.perf_counter() - began
+        known = self.effort
+        calls = sum(len(plan.calls) for plan in plans)
+        self.effort = SchedulingEffort(
+            known.decisions + 1,
+            known.seconds + spent,
+            known.plans + len(plans),
+            known.calls + calls,
+        )
+        return plans
+
+    def follow(self, plan: SchedulingPlan) -> None:
+        """Begin to make the calls of a plan."""
+        self._plans.append(_RunningPlan(plan, deque(plan.calls)))
+
+    def next_calls(self, running: Collection[str], free: int) -> list[tuple[str, int | None, str]]:
+        """The calls that plans have come to: superbox, tuples and why; one per plan."""
+        found: list[tuple[str, int | None, str]] = []
+        for one in list(self._plans):
+            if one.current is not None and one.current in running:
+                continue
+            one.current = None
+            if not one.left:
+                self._plans.remove(one)
+            elif len(found) < free:
+                call = one.left.popleft()
+                one.current = call.box
+                found.append((call.box, call.tuples, one.plan.why))
+        return found
+
+    @property
+    def following(self) -> int:
+        """How many plans are followed that have calls left."""
+        return sum(1 for one in self._plans if one.left)
+
+    def chosen(self) -> dict[str, Any]:
+        """How it decides, and why so."""
+        settings = self.scheduler.settings
+        return {
+            "scheduler": settings.scheduler,
+            "superbox": settings.superbox,
+            "traversal": settings.traversal,
+            "reasons": list(settings.reasons),
+        }
+
+    def started(self, superbox: str, why: str) -> None:
+        """A step was started: tell it in the story of its boxes."""
+        self.decisions.note([superbox, *self.boxes[superbox]], "ran", why)

@@ -1,0 +1,204 @@
+"""When boxes change places: what was measured, and whether a better order is worth the change."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from auroral.boxes import Map, Union
+from auroral.engine.runtime.stepper import CommittedStep
+from auroral.optimizer import Estimate, Measured, Move, Subnetworks, assumed
+
+LEAST_CALLS = 3
+"""How often a box must have run before it moves or is passed."""
+LEAST_GAIN = 0.1
+"""The share of a subnetwork's cost that another order must save."""
+LEAST_OF_STEP = 0.02
+"""The share of the time of a step that it must save: most of a short step is overhead."""
+SETTLING_STEPS = 5
+"""Steps between two changes of a subnetwork; twice as many after each change that follows soon."""
+_MOST_SETTLING = 1_000
+_CALM = 20
+"""So many times the steps between changes must pass without one to be counted as calm."""
+_KEPT = 0.8
+
+
+@dataclass(frozen=True)
+class OrderChange:
+    """Another order of boxes, and why it is better."""
+
+    moves: tuple[Move, ...]
+    reasons: tuple[tuple[str, str], ...] = ()
+    """Boxes that move, and the reason in words."""
+
+
+@dataclass
+class _History:
+    """The changes of one subnetwork."""
+
+    settling: int = SETTLING_STEPS
+    changed_at: int | None = None
+    """The step of the latest change."""
+
+    def is_settled(self, step: int) -> bool:
+        return self.changed_at is None or step - self.changed_at >= self.settling
+
+    def change(self, step: int) -> None:
+        if self.changed_at is not None:
+            calm = step - self.changed_at >= _CALM * self.settling
+            self.settling = SETTLING_STEPS if calm else min(2 * self.settling, _MOST_SETTLING)
+        self.changed_at = step
+
+
+class OrderOptimizer:
+    """Learns from steps what boxes cost, and decides when some should change places [1 §3.1].
+
+    It observes steps in the thread that commits them, and decides in the same thread.
+    """
+
+    def __init__(self) -> None:
+        self._measured: dict[str, Measured] = {}
+        self._step_s: dict[str, float] = {}
+        """By box, how long its steps take lately."""
+        self._arrivals: dict[str, float] = {}
+        """By arc that is read from a log, how many tuples a step takes lately."""
+        self._steps: dict[str, int] = {}
+        """By box, its steps so far."""
+        self._histories: dict[frozenset[str], _History] = {}
+        self._looked_at = 0
+        self._seen = 0
+        self.changes = 0
+        """How often boxes have changed places."""
+
+    def committed(self, step: CommittedStep) -> None:
+        """A step was committed."""
+        if not step.work or step.outcome.flow is None:
+            return
+        self._seen += 1
+        for box, done in step.work.items():
+            known = self._measured.get(box, Measured())
+            self._measured[box] = known.after(done.tuples_in, done.tuples_out, done.function_s)
+            self._steps[box] = self._steps.get(box, 0) + 1
+            self._step_s[box] = _faded(self._step_s.get(box), step.seconds)
+        for arc, count in step.outcome.flow.read.items():
+            self._arrivals[arc] = _faded(self._arrivals.get(arc), count)
+
+    def decide(
+        self, subnetworks: Subnetworks | None, current: tuple[Move, ...]
+    ) -> OrderChange | None:
+        """The moves that there should be; None if those that there are may stay."""
+        if subnetworks is None:
+            return OrderChange(()) if current else None
+        if self._seen == self._looked_at:
+            return None
+        self._looked_at = self._seen
+        found: list[Move] = []
+        reasons: list[tuple[str, str]] = []
+        changed = False
+        for boxes in subnetworks.all:
+            own = tuple(move for move in current if move.box in boxes)
+            better = self._better(subnetworks, boxes, own)
+            if better is not None:
+                changed = True
+                reasons += better.reasons
+            found += own if better is None else better.moves
+        if not changed:
+            return None
+        self.changes += 1
+        return OrderChange(tuple(found), tuple(reasons))
+
+    def estimates(self, subnetworks: Subnetworks, boxes: Collection[str]) -> dict[str, Estimate]:
+        """What is known of some boxes: the time in Python functions is measured, other is not.
+
+        The time of a step cannot be divided among its fused boxes well enough: most of it is the
+        step's own. So expressions are taken for as fast as such expressions usually are.
+        """
+        found: dict[str, Estimate] = {}
+        for name in boxes:
+            box = subnetworks.checked.network.boxes[name]
+            known = self._measured.get(name, Measured())
+            passes_all = isinstance(box, Map | Union)
+            estimate = known.estimate(LEAST_CALLS)
+            if estimate is not None:
+                usual = assumed(box, calls_functions=False).cost_s
+                selectivity = 1.0 if passes_all else estimate.selectivity
+                found[name] = Estimate(estimate.cost_s + usual, selectivity)
+        return found
+
+    def _better(
+        self, subnetworks: Subnetworks, boxes: frozenset[str], current: tuple[Move, ...]
+    ) -> OrderChange | None:
+        """A better order of a subnetwork; None if there is none that is worth the change."""
+        history = self._histories.setdefault(boxes, _History())
+        step = max((self._steps.get(box, 0) for box in boxes), default=0)
+        if not history.is_settled(step):
+            return None
+        estimates = self.estimates(subnetworks, boxes)
+        if not estimates.keys() >= {box for move in current for box in (move.box, move.past)}:
+            return None  # an earlier run has found that order; it was not measured again yet
+        best = subnetworks.best(boxes, estimates)
+        if subnetworks.places(best) == subnetworks.places(current):
+            return None
+        now_s, then_s = (
+            subnetworks.cost_s(boxes, moves, estimates, self._arrivals) for moves in (current, best)
+        )
+        step_s = max((self._step_s.get(box, 0.0) for box in boxes), default=0.0)
+        gain_s = now_s - then_s
+        worth = gain_s >= max(LEAST_GAIN * now_s, LEAST_OF_STEP * step_s)
+        if best and not worth:
+            return None  # the declared order needs no gain to be taken again
+        history.change(step)
+        reasons = [
+            (m.box, f"in front of {m.past}: {m.why}; a step saves {gain_s:.3g} s")
+            for m in best
+            if m not in current
+        ]
+        reasons += [
+            (m.box, f"back behind {m.past}: in front of it, it saves nothing any more")
+            for m in current
+            if m not in best
+        ]
+        return OrderChange(best, tuple(reasons))
+
+    def statistics(
+        self, subnetworks: Subnetworks | None, current: tuple[Move, ...]
+    ) -> dict[str, Any]:
+        """What was moved, why, and what is known of the boxes that may move."""
+        boxes: set[str] = set().union(*subnetworks.all) if subnetworks is not None else set()
+        known = self.estimates(subnetworks, boxes) if subnetworks is not None else {}
+        return {
+            "changes": self.changes,
+            "moves": [move.document() for move in current],
+            "boxes": {name: _shown(known[name]) for name in sorted(known)},
+            "subnetworks": _shown_parts(subnetworks, current),
+        }
+
+
+def _shown(estimate: Estimate) -> dict[str, float]:
+    return {
+        "cost_s": estimate.cost_s,
+        "selectivity": estimate.selectivity,
+        "ratio": estimate.ratio,
+    }
+
+
+def _shown_parts(
+    subnetworks: Subnetworks | None, current: tuple[Move, ...]
+) -> list[dict[str, list[str]]]:
+    """The boxes of each subnetwork in flow order, as declared and as they run."""
+    if subnetworks is None:
+        return []
+    origins: Mapping[str, str] = subnetworks.origins(current)
+    declared = subnetworks.checked.order
+    return [
+        {
+            "declared": [name for name in declared if name in boxes],
+            "runs": [name for name in origins.values() if name in boxes],
+        }
+        for boxes in subnetworks.all
+    ]
+
+
+def _faded(known: float | None, value: float) -> float:
+    return float(value) if known is None else known * _KEPT + value * (1 - _KEPT)

@@ -1,0 +1,158 @@
+"""Which box runs when, with how many tuples and with which others never changes a result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any, get_args
+
+import pytest
+
+import auroral as au
+import auroral.engine.topology.deciding as deciding
+from auroral import Network
+from auroral.network.declarations import SchedulerName, SuperboxMode, TraversalName
+from auroral.scheduling.flow import FlowModel
+
+from . import sparkless
+from .events import Events
+from .networks import way
+from .running import MakeEngine, Run
+from .stateful import stateful_network
+from .test_stateful import TABLES, needs_spark, set_out
+
+
+def options(rng: Random) -> au.EngineOptions:
+    """Any scheduler with any superboxes."""
+    return au.EngineOptions(
+        scheduler=rng.choice(get_args(SchedulerName)),
+        superbox=rng.choice(get_args(SuperboxMode)),
+        traversal=rng.choice(get_args(TraversalName)),
+        train=rng.choice(["auto", rng.randint(1, 20)]),
+        memory=rng.choice([1_000, "1 GB"]),
+    )
+
+
+def with_worth(rng: Random, net: Network) -> Network:
+    """The network with graphs for some of its outputs."""
+    for name, output in net.outputs.items():
+        if rng.random() < 0.7:
+            until = rng.choice([0.001, 0.5, 10])
+            graph = [(0, 1), (until, 1), (until * rng.choice([1.5, 20]), 0)]
+            net.outputs[name] = output.model_copy(update={"qos": au.QoS(latency=graph)})
+    return net
+
+
+def random_costs(monkeypatch: pytest.MonkeyPatch, rng: Random) -> None:
+    """Let the scheduler believe any costs."""
+    real = deciding.superbox_model
+
+    def drawn(*given: Any) -> FlowModel:
+        model = real(*given)
+        boxes = {
+            name: replace(
+                box, cost_s=10 ** rng.uniform(-7, -1), call_s=rng.choice([0.0, 0.02, 1.0])
+            )
+            for name, box in model.boxes.items()
+        }
+        return FlowModel(boxes, model.outputs)
+
+    monkeypatch.setattr(deciding, "superbox_model", drawn)
+
+
+def drawn_network(rng: Random, boxes: int) -> Network:
+    drawn = (stateful_network(rng, boxes) for _ in count())
+    net = next(net for net in drawn if not any(map(needs_spark, net.boxes.values())))
+    net = with_worth(rng, net)
+    net.engine = options(rng)
+    return net
+
+
+@pytest.mark.parametrize("crashing", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_any_schedule_gives_what_the_reference_gives(
+    seed: int, crashing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = Random(f"schedules {seed} {crashing}")
+    net = drawn_network(rng, 6)
+    random_costs(monkeypatch, rng)
+    batches = Events(rng, net).script(30, drains=0.1)
+    chosen = way(rng, crashing=crashing)
+    set_out(monkeypatch, chosen)
+    Run(sparkless.make_engine, net, batches, chosen, TABLES).go(tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", range(2))
+def test_any_schedule_gives_the_same_on_spark(
+    make_engine: MakeEngine, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = Random(f"schedules on Spark {seed}")
+    net = drawn_network(rng, 5)
+    batches = Events(rng, net).script(20, drains=0.1)
+    chosen = way(rng, crashing=True)
+    set_out(monkeypatch, chosen)
+    Run(make_engine, net, batches, chosen, TABLES).go(tmp_path)
+
+
+def three_outputs(superbox: SuperboxMode, soon: float = 1.0) -> Network:
+    net = Network("three")
+    s = net.stream("s", "a int, b int")
+    even = s.filter("a % 2 = 0", name="even")
+    net.output("twice", even.map(c="b * 2", name="double"), qos=falling(soon))
+    net.output("large", even.filter("b > 3", name="large"), qos=falling(10.0))
+    net.output("sums", s.map(q="a + b", name="sum"))
+    net.engine = au.EngineOptions(superbox=superbox)
+    return net
+
+
+def falling(until: float) -> au.QoS:
+    return au.QoS(latency=[(0, 1), (until, 1), (2 * until, 0)])
+
+
+@pytest.mark.parametrize(("before", "after"), [("box", "fuse"), ("fuse", "box"), ("auto", "fuse")])
+def test_superboxes_may_be_others_after_a_restart(
+    before: SuperboxMode, after: SuperboxMode, tmp_path: Path
+) -> None:
+    """Tuples that wait between boxes when an engine ends are not lost when the boxes are fused."""
+    rows = [{"a": n, "b": n % 7} for n in range(40)]
+    with sparkless.make_engine(three_outputs(before), state=tmp_path, train=3) as engine:
+        engine.enqueue("s", rows[:30])
+        engine._loop.work()
+        engine._loop.work()
+    with sparkless.make_engine(three_outputs(after), state=tmp_path) as engine:
+        engine.enqueue("s", rows[30:])
+        engine.drain()
+        even = [row for row in rows if row["a"] % 2 == 0]
+        assert engine.dequeue("twice")["c"].to_pylist() == [2 * row["b"] for row in even]
+        assert engine.dequeue("large").to_pylist() == [row for row in even if row["b"] > 3]
+        assert engine.dequeue("sums")["q"].to_pylist() == [row["a"] + row["b"] for row in rows]
+
+
+def test_outputs_of_different_worth_run_apart() -> None:
+    with sparkless.make_engine(three_outputs("auto")) as engine:
+        found = {superbox.name: superbox.boxes for superbox in engine._loop.execution.superboxes}
+    assert found == {"even": ("even",), "double": ("double",), "large": ("large",), "sum": ("sum",)}
+    with sparkless.make_engine(three_outputs("auto", soon=10.0)) as engine:
+        found = {superbox.name: superbox.boxes for superbox in engine._loop.execution.superboxes}
+    assert found == {"even": ("even", "double", "large", "sum")}
+
+
+def test_the_tightest_output_runs_first_and_the_story_says_why() -> None:
+    net = Network("two")
+    for name, until in ("loose", 60.0), ("tight", 0.5):
+        arc = net.stream(f"{name}_in", "a int").filter("a > 0", name=f"{name}_box")
+        net.output(name, arc, qos=falling(until))
+    ticks = count(1)
+    with sparkless.make_engine(net, now_us=lambda: next(ticks)) as engine:
+        for name in ("loose", "tight"):
+            engine.enqueue(f"{name}_in", [{"a": 1}])
+        engine.drain()
+        ran = {name: engine.story(f"{name}_box")[-1] for name in ("loose", "tight")}
+        assert {one["event"] for one in ran.values()} == {"ran"}
+        assert ran["tight"]["at_us"] < ran["loose"]["at_us"]
+        assert "tight" in ran["tight"]["why"]
+        scheduling = engine.stats()["scheduler"]
+        assert (scheduling["scheduler"], scheduling["plans"]) == ("qos", 2)

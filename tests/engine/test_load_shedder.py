@@ -1,0 +1,188 @@
+"""The load shedder in an engine: it begins, raises, ends, and stays away where nobody asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from auroral import Network, Order, QoS, Window
+from auroral.engine import Engine
+from auroral.engine.shedding.shedder import PERIOD_S, LoadShedder
+from auroral.network.declarations import EngineOptions
+from auroral.scheduling.costs import BoxCost
+from tests.conformance.sparkless import make_engine
+
+LOSS = QoS(loss=[(1, 1), (0.5, 0.8), (0, 0)])
+VALUE = QoS(loss=[(1, 1), (0, 0)], value={"on": "v", "graph": [(0, 0), (100, 1)]})
+COST = BoxCost().after(1000, 1000, 1.0)
+"""A millisecond for each tuple."""
+
+
+class Periods:
+    """An engine that is fed a period at a time, by a clock of its own."""
+
+    def __init__(self, engine: Engine, *, live: bool = True, cost: BoxCost = COST):
+        context = engine._context
+        self.engine, self.now_s = engine, 0.0
+        self.shedder = LoadShedder(
+            context.store,
+            context.shedding,
+            context.quality,
+            context.decisions,
+            workers=4,  # of which one superbox can use one
+            now_s=lambda: self.now_s,
+        )
+        self.live = live
+        self.cost = cost
+
+    def __call__(self, rows: int, *, drain: bool = True) -> Any:
+        """A period in which so many tuples arrive."""
+        engine, execution = self.engine, self.engine._loop.execution
+        engine.enqueue("s", [(n, float(n % 100)) for n in range(rows)])
+        engine._ingest.seal()
+        with engine._store.lock:
+            engine._store.costs = dict.fromkeys(execution.checked.network.boxes, self.cost)
+        self.now_s += PERIOD_S
+        self.shedder.tick(execution.checked, execution.superboxes, live=self.live)
+        if drain:
+            engine.drain()
+        return engine.stats()["shedding"]
+
+
+def network(qos: QoS | None = LOSS, **options: Any) -> Network:
+    net = Network("busy")
+    net.engine = EngineOptions(**options)
+    passed = net.stream("s", schema="n int, v double").filter("n >= 0", name="passed")
+    net.output("o", passed, qos=qos)
+    return net
+
+
+def test_an_overload_is_shed_and_when_it_ends_nothing_is() -> None:
+    with make_engine(network()) as engine:
+        period = Periods(engine)
+        assert period(200)["drops"] == []  # 400/s × 1 ms: half of 0.8
+        for _ in range(3):
+            found = period(800)
+        (place,) = found["drops"]
+        assert (place["superbox"], place["arc"]) == ("passed", "s")
+        (drop,) = place["boxes"]
+        assert 0.4 < drop["rate"] < 0.7
+        assert drop["reason"] == "random"
+        assert found["load"] == pytest.approx(2.0, rel=0.05)
+        before = engine.stats()["streams"]["s"]["in"]
+        found = period(800)
+        assert engine.stats()["streams"]["s"]["in"] == before + 800
+        told = [entry["why"] for entry in engine.story("o") if entry["event"] == "shed"]
+        assert "of the tuples of s are dropped" in told[-1]
+        assert "times the capacity arrives" in told[-1]
+        for _ in range(6):
+            found = period(100)
+        assert found["drops"] == []
+        total = engine.stats()["qos"]["o"]
+        assert total["shed"] > 0
+        assert total["delivered"] + total["shed"] == engine.stats()["streams"]["s"]["in"]
+
+
+@pytest.mark.parametrize(
+    ("net", "live"),
+    [
+        (network(qos=None), True),
+        (network(qos=QoS(latency=[(0, 1), (2, 1), (10, 0)])), True),
+        (network(shedding="off"), True),
+        (network(), False),
+    ],
+    ids=["no graph", "no loss graph", "off", "files can wait"],
+)
+def test_nothing_is_shed_where_nobody_asked(net: Network, live: bool) -> None:
+    with make_engine(net) as engine:
+        period = Periods(engine, live=live)
+        for _ in range(5):
+            found = period(2000)
+        assert (found["drops"], found["dropped"], found["load"]) == ([], 0, None)
+
+
+@pytest.mark.parametrize("mode", ["random", "admission"])
+def test_a_network_that_says_how_sheds_without_graphs(mode: str) -> None:
+    with make_engine(network(qos=None, shedding=mode)) as engine:
+        period = Periods(engine, live=False)
+        for _ in range(4):
+            found = period(2000)
+        (place,) = found["drops"]
+        assert place["boxes"][0]["reason"] == mode
+        assert list(found["arcs"]["s"]) == [mode]
+
+
+@pytest.mark.parametrize(
+    "worth",
+    ["v * 2", "v * v / 50", "CASE WHEN v < 60 THEN v * 3 / 2 ELSE 2 * v - 20 END"],
+    ids=["by its inverse", "by trial", "by trial of cases"],
+)
+def test_the_least_valuable_tuples_are_dropped_first(worth: str) -> None:
+    net = Network("worthy")
+    scaled = net.stream("s", schema="n int, v double").map(name="scaled", keep=("n",), worth=worth)
+    busy = scaled.filter("n >= 0", name="busy")
+    net.output("o", busy, qos=QoS(value={"on": "worth", "graph": [(0, 0), (200, 1)]}))
+    with make_engine(net) as engine:
+        period = Periods(engine)
+        for _ in range(4):
+            period(150)  # which values there are
+        for _ in range(4):
+            found = period(800)
+        ((drop, *_),) = [place["boxes"] for place in found["drops"]]
+        assert drop["reason"] == "semantic"
+        assert drop["interval"]["field"] == "v"
+        assert not drop["interval"]["low"]  # none, or the least value of the sample
+        engine.dequeue("o")
+        period(800)
+        kept = engine.dequeue("o")["worth"].to_pylist()
+        assert min(kept) > 60
+        assert max(kept) > 170
+
+
+def test_graphs_that_are_taken_away_end_shedding() -> None:
+    with make_engine(network()) as engine:
+        period = Periods(engine)
+        for _ in range(3):
+            assert period(2000)["mode"] == "auto"
+        assert engine.stats()["shedding"]["drops"]
+        engine.set_qos("o", None)
+        assert period(2000)["drops"] == []
+
+
+def test_what_waits_is_shed_too() -> None:
+    """Drop boxes apply to the trains that are formed, whenever their tuples came."""
+    with make_engine(network()) as engine:
+        period = Periods(engine)
+        period(800, drain=False)
+        period(800, drain=False)
+        found = period(800)
+        assert found["drops"]
+        assert found["dropped"] > 1000
+        assert engine.dequeue("o").num_rows == 2400 - found["dropped"]
+
+
+def test_a_network_may_change_while_it_sheds() -> None:
+    net = network()
+    with make_engine(net) as engine:
+        period = Periods(engine)
+        for _ in range(3):
+            period(2000)
+        assert engine.stats()["shedding"]["drops"]
+        engine.modify(
+            add={
+                "sums": net.streams
+                and {
+                    "box": "aggregate",
+                    "input": "s",
+                    "order": Order("n").model_dump(exclude_none=True),
+                    "window": Window(size=10).model_dump(exclude_none=True),
+                    "compute": {"c": "count(*)"},
+                },
+                "outputs": {"p": {"from": "sums", "qos": {"loss": [[1, 1], [0, 0]]}}},
+            }
+        )
+        for _ in range(3):
+            found = period(3000)
+        places = {(place["superbox"], place["arc"]) for place in found["drops"]}
+        assert ("passed", "s") in places

@@ -1,0 +1,40 @@
+"""What `auroral explain` says of boxes that may change places."""
+
+from __future__ import annotations
+
+import auroral as au
+from auroral.engine.inspect.box_order import explained_order
+from auroral.optimizer import COMMUTING
+
+
+def network() -> au.Network:
+    net = au.Network("n")
+    net.function("odd", "tests.conformance.plain_functions:odd", returns="boolean")
+    reports = net.stream("reports", "k int, x bigint")
+    net.output("o", reports.filter("odd(x)", name="costly").filter("k > 1", name="cheap"))
+    return net
+
+
+def test_explain_tells_before_after_and_why() -> None:
+    lines = explained_order(network().check(), ["cheap"])
+    assert lines[1] == "boxes that may change places: costly → cheap"
+    assert lines[2] == "  with assumed costs: cheap → costly; measured costs decide"
+    assert lines[3].startswith("  cheap in front of costly: (1 − s)/c of cheap is ")
+    assert "c = 0.1 µs, s = 0.5" in lines[3]
+    assert "c = 2 µs, s = 0.5" in lines[3]
+    assert lines[4].endswith(COMMUTING[0].because)
+
+
+def test_explain_tells_that_boxes_stay() -> None:
+    net = network()
+    net.engine = net.engine.model_copy(update={"optimize": False})
+    assert "optimize: false" in explained_order(net.check(), ["cheap"])[1]
+    plain = au.Network("n")
+    reports = plain.stream("reports", "k int, x bigint")
+    plain.output("o", reports.filter("x > 1", name="one").filter("k > 1", name="other"))
+    lines = explained_order(plain.check(), ["other"])
+    assert lines[1:] == [
+        "boxes that may change places: one → other",
+        "  with assumed costs they stay; measured costs decide while it runs",
+    ]
+    assert explained_order(plain.check(), ["one", "other"]) == []

@@ -1,0 +1,216 @@
+"""The load controller against a small machine: overloads, bursts, quiet times."""
+
+from __future__ import annotations
+
+import pytest
+
+from auroral.network.declarations import SheddingMode
+from auroral.qos.graphs import QoS
+from auroral.scheduling.flow import FlowBox, FlowModel, FlowOutput
+from auroral.scheduling.queues import QueueTable
+from auroral.shedding.control import LoadController, Observation, differs_much
+from auroral.shedding.histograms import Histogram
+from tests.shedding.fluid import PERIOD_S, FluidMachine, PeriodReport
+from tests.shedding.sampling import same_value
+
+GOOD_ZONE_S = 2.0
+LATENCY = [(0, 1), (GOOD_ZONE_S, 1), (10, 0)]
+CAPACITY = 1.6
+
+
+def network(*, graphs: bool = True) -> FlowModel:
+    """Two streams, a box that two outputs share, three outputs."""
+    boxes = {
+        "clean": FlowBox("clean", ("reports",), {"clean": 0.9}, 0.0005),
+        "far": FlowBox("far", ("clean",), {"far": 0.2}, 0.001),
+        "count": FlowBox("count", ("clean",), {"count": 0.05}, 0.0005),
+        "trades": FlowBox("trades", ("quotes",), {"trades": 0.5}, 0.0012),
+    }
+    loss = {
+        "far": [(0, 0), (0.5, 0.8), (1, 1)],
+        "count": [(0, 0), (1, 1)],
+        "trades": [(0, 0), (0.5, 1), (1, 1)],
+    }
+    outputs = {
+        name: FlowOutput(name, name, QoS(latency=LATENCY, loss=loss[name] if graphs else None))
+        for name in loss
+    }
+    return FlowModel(boxes, outputs)
+
+
+def rates(load: float) -> dict[str, float]:
+    """The rates at which the network offers this multiple of the capacity."""
+    whole = load * CAPACITY / ((0.0005 + 0.9 * 0.0015) * 0.6 + 0.0012 * 0.4)
+    return {"reports": 0.6 * whole, "quotes": 0.4 * whole}
+
+
+def machine(
+    mode: SheddingMode = "auto", *, graphs: bool = True, cost_factor: float = 1.0
+) -> FluidMachine:
+    model = network(graphs=graphs)
+    controller = LoadController(mode, capacity=CAPACITY)
+    controller.serve(model)
+    return FluidMachine(model, CAPACITY, controller, cost_factor)
+
+
+def run(fluid: FluidMachine, load: float, periods: int) -> list[PeriodReport]:
+    return [fluid.period(rates(load)) for _ in range(periods)]
+
+
+def is_good(report: PeriodReport) -> bool:
+    return all(delay_s <= GOOD_ZONE_S for delay_s in report.delays_s.values())
+
+
+@pytest.mark.parametrize("mode", ["auto", "random", "semantic", "admission"])
+@pytest.mark.parametrize("load", [1.2, 1.5, 2.0, 4.0])
+def test_overload_is_shed_within_ten_periods_and_shedding_ends_with_it(
+    load: float, mode: SheddingMode
+) -> None:
+    fluid = machine(mode)
+    assert not any(report.decision.drops for report in run(fluid, 0.6, 10))
+    reports = run(fluid, load, 60)
+    assert all(is_good(report) for report in reports[10:])
+    most = sum(rates(load).values()) * GOOD_ZONE_S * 2
+    assert all(report.queued <= most for report in reports)
+    assert sum(report.decision.changed for report in reports[20:]) <= 1
+    after = run(fluid, 0.6, 30)
+    assert all(is_good(report) for report in after[10:])
+    assert not any(report.decision.drops for report in after[10:])
+
+
+def test_a_fivefold_burst_is_over_within_ten_periods() -> None:
+    fluid = machine()
+    run(fluid, 0.6, 10)
+    reports = [*run(fluid, 3.0, 6), *run(fluid, 0.6, 30)]
+    assert any(report.decision.drops for report in reports)
+    assert all(is_good(report) for report in reports[10:])
+    assert not any(report.decision.drops for report in reports[20:])
+
+
+@pytest.mark.parametrize("load", [0.3, 0.8, 0.97])
+def test_nothing_is_dropped_without_overload(load: float) -> None:
+    fluid = machine()
+    reports = run(fluid, load, 50)
+    assert not any(report.decision.drops or report.decision.notes for report in reports)
+
+
+def test_one_large_train_at_low_load_drops_nothing() -> None:
+    fluid = machine()
+    loads = [2.0 if at % 10 == 3 else 0.2 for at in range(60)]
+    assert not any(fluid.period(rates(load)).decision.drops for load in loads)
+
+
+def test_without_shedding_the_same_overload_drowns() -> None:
+    fluid = machine("off")
+    assert not is_good(run(fluid, 1.5, 40)[-1])
+    assert not machine("off").decision.drops
+
+
+def test_auto_sheds_nothing_if_no_output_has_a_loss_or_value_graph() -> None:
+    fluid = machine(graphs=False)
+    assert not any(report.decision.drops for report in run(fluid, 2.0, 20))
+    told = machine("random", graphs=False)
+    assert any(report.decision.drops for report in run(told, 2.0, 20))
+
+
+@pytest.mark.parametrize("cost_factor", [1.3, 2.0])
+def test_tuples_that_cost_more_than_was_measured_are_learned(cost_factor: float) -> None:
+    fluid = machine(cost_factor=cost_factor)
+    reports = run(fluid, 1.2, 500)
+    assert all(is_good(report) for report in reports[40:])
+    assert sum(report.decision.changed for report in reports[300:]) <= 8
+    assert not any(report.decision.drops for report in run(fluid, 0.3, 60)[30:])
+
+
+def test_a_load_at_the_border_does_not_make_drops_come_and_go() -> None:
+    fluid = machine()
+    reports = [fluid.period(rates(1.0 + 0.08 * (-1) ** at)) for at in range(100)]
+    assert sum(report.decision.changed for report in reports) <= 2
+
+
+def test_outputs_that_lose_are_those_with_the_smallest_slope() -> None:
+    fluid = machine()
+    (first, *_) = [report for report in run(fluid, 1.08, 10) if report.decision.drops]
+    lost = {name for own in first.decision.drops.values() for d in own for name in d.outputs}
+    assert lost == {"trades"}  # half of it is worth nothing
+    (note,) = first.decision.notes
+    assert {"trades", "quotes"} <= {*note.about}
+    assert "times the capacity" in note.why
+    assert "drop" in note.why
+
+
+def test_a_long_queue_between_boxes_gets_a_drop_of_its_own_for_a_while() -> None:
+    model = FlowModel(
+        {
+            "clean": FlowBox("clean", ("reports",), {"clean": 1.0}, 0.0001),
+            "far": FlowBox("far", ("clean",), {"far": 1.0}, 0.001),
+        },
+        {"far": FlowOutput("far", "far", QoS(latency=LATENCY, loss=[(0, 0), (1, 1)]))},
+    )
+    controller = LoadController("auto", capacity=1.0)
+    controller.serve(model)
+    queues = QueueTable(model.boxes)
+    queues.fill("far", 10_000, mean_arrival_s=0, oldest_arrival_s=0)
+    decision = controller.observe(Observation(PERIOD_S, {"reports": 500.0}, queues))
+    assert {drop.arc for drop in decision.drops["far"]} == {"clean"}
+    assert {drop.arc for drop in decision.drops["clean"]} == {"reports"}
+    queues.fill("far", 100, mean_arrival_s=0, oldest_arrival_s=0)
+    decision = controller.observe(Observation(PERIOD_S, {"reports": 500.0}, queues))
+    assert "far" not in decision.drops
+    for _ in range(5):
+        decision = controller.observe(Observation(PERIOD_S, {"reports": 500.0}, queues))
+    assert not decision.drops
+
+
+def test_inactive_outputs_are_left_alone() -> None:
+    controller = LoadController("auto", capacity=CAPACITY)
+    model = network()
+    controller.serve(model)
+    seen = Observation(
+        PERIOD_S, rates(1.5), QueueTable(model.boxes), inactive=frozenset({"trades"})
+    )
+    controller.observe(seen)
+    decision = controller.observe(seen)
+    assert decision.drops
+    assert all("trades" not in d.outputs for own in decision.drops.values() for d in own)
+
+
+def test_work_that_waits_when_nothing_arrives_any_more_is_shed() -> None:
+    controller = LoadController("auto", capacity=CAPACITY)
+    model = network()
+    controller.serve(model)
+    queues = QueueTable(model.boxes)
+    queues.fill("clean", 50_000, mean_arrival_s=0, oldest_arrival_s=0)
+    nothing = dict.fromkeys(("reports", "quotes"), 0.0)
+    assert controller.observe(Observation(PERIOD_S, nothing, queues)).drops
+
+
+def test_plans_are_made_anew_only_if_statistics_change_much() -> None:
+    model = network()
+    assert not differs_much(model, network())
+    dearer = dict(model.boxes)
+    dearer["far"] = FlowBox("far", ("clean",), {"far": 0.2}, 0.00105)
+    assert not differs_much(model, FlowModel(dearer, model.outputs))
+    dearer["far"] = FlowBox("far", ("clean",), {"far": 0.2}, 0.002)
+    assert differs_much(model, FlowModel(dearer, model.outputs))
+
+
+def test_values_that_are_first_seen_while_tuples_are_dropped_by_chance_are_used() -> None:
+    boxes = {"far": FlowBox("far", ("reports",), {"far": 1.0}, 0.001)}
+    qos = QoS(value={"on": "v", "graph": [(0, 0), (10, 1)]})
+    model = FlowModel(boxes, {"far": FlowOutput("far", "far", qos)})
+    controller = LoadController("auto", capacity=1.0)
+    seen = Observation(PERIOD_S, {"reports": 2000.0}, QueueTable(boxes))
+
+    def drops(counts: tuple[float, ...]) -> list[bool]:
+        histograms = {"far": Histogram((0, 5, 10), counts)}
+        controller.serve(model, histograms, same_value(model))
+        for _ in range(3):
+            decision = controller.observe(seen)
+        return [drop.interval is not None for own in decision.drops.values() for drop in own]
+
+    assert drops((0, 0)) == [False]
+    assert drops((50, 50)) == [True]
+    before = controller.observe(seen).drops
+    assert drops((0, 50)) == [True]  # what was dropped is missing now
+    assert controller.observe(seen).drops == before
