@@ -269,7 +269,7 @@ def test_what_a_plan_leaves_fits(
     model, rates = drawn
     capacity = load_of(model, rates)
     table = plan_table(model, rates, capacity=capacity, mode=mode, levels=LEVELS)
-    assert table.idle.drops == ()
+    assert table.at(1.0).drops == ()
     for level in LEVELS:
         plan = table.at(level)
         assert plan.fits

@@ -34,10 +34,8 @@ from auroral.shedding.sites import (
 from auroral.shedding.walk import (
     DroppedAmounts,
     FlowSums,
+    GreedyWalk,
     OutputUtility,
-    WalkMove,
-    amounts_at,
-    greedy_walk,
 )
 
 LEVELS = (
@@ -105,9 +103,11 @@ def sheds(mode: SheddingMode, qos: Iterable[QoS | None]) -> bool:
     return _has_graph(qos) if mode == "auto" else mode != "off"
 
 
-@dataclass(frozen=True)
 class PlanTable:
-    """Plans for loads up to many times the capacity, computed in advance [4 §3.3].
+    """Plans for loads up to many times the capacity [4 §3.3].
+
+    One walk gives them all: a plan for a higher load goes further along it. Each is made when it is
+    asked for the first time.
 
     >>> from auroral.scheduling.flow import FlowBox, FlowOutput
     >>> boxes = {"far": FlowBox("far", ("reports",), {"far": 0.5}, 0.001)}
@@ -123,21 +123,39 @@ class PlanTable:
     load 2 is more than the capacity 1: drop 50 % of reports before far; alerts keeps 50 %
     """
 
-    plans: Mapping[float, SheddingPlan]
-    """By the offered load as a multiple of the capacity."""
-    idle: SheddingPlan
-    """For loads that fit."""
+    def __init__(self, planner: _Planner, levels: Sequence[float]):
+        self._planner = planner
+        self._levels = sorted(levels)
+        self._plans: dict[float, SheddingPlan] = {}
 
     def at(self, load: float) -> SheddingPlan:
         """The plan for a load, as a multiple of the capacity: of the next level at or above it."""
-        return self.idle if load <= 1 else self.plans[self.level(load)]
+        level = self.level(load)
+        if level not in self._plans:
+            self._plans[level] = self._planner.plan(level)
+        return self._plans[level]
 
     def level(self, load: float) -> float:
         """The level whose plan is used for a load; 1 if nothing is dropped."""
         if load <= 1:
             return 1.0
-        above = [level for level in self.plans if level >= load * (1 - 1e-9)]
-        return min(above, default=max(self.plans))
+        above = (level for level in self._levels if level >= load * (1 - 1e-9))
+        return next(above, self._levels[-1])
+
+    @classmethod
+    def for_levels(
+        cls,
+        model: FlowModel,
+        rates: Mapping[str, float],
+        *,
+        levels: Sequence[float] = LEVELS,
+        **settings: Any,
+    ) -> PlanTable:
+        """A table with all of its plans made; `settings` are those of `plan_table`."""
+        table = plan_table(model, rates, levels=levels, **settings)
+        for level in (1.0, *levels):
+            table.at(level)
+        return table
 
 
 def plan_table(
@@ -165,8 +183,8 @@ def plan_table(
     is allowed in its mode and loses least.
     """
     planner = _Planner(model, rates, capacity, mode, frozenset(inactive), may_drop, period_s)
-    plans = planner.plans(histograms or {}, carry, [1.0, *levels])
-    return PlanTable({level: plans[level] for level in levels}, plans[1.0])
+    planner.choose(histograms or {}, carry)
+    return PlanTable(planner, levels)
 
 
 class _Planner:
@@ -186,28 +204,26 @@ class _Planner:
         self._mode = mode
         self._inactive = inactive
         self._may_drop = may_drop
+        self._walks: list[GreedyWalk] = []
+        """The better ones first."""
         self._flow = FlowSums(model, rates)
         self._work = self._flow.work({})
         self._calls = max(0.0, load_of(model, rates, period_s=period_s) - self._work)
         self._utilities = {name: OutputUtility.of(out.qos) for name, out in model.outputs.items()}
 
-    def plans(
-        self,
-        histograms: Mapping[str, Histogram],
-        carry: CarryInterval | None,
-        levels: Sequence[float],
-    ) -> dict[float, SheddingPlan]:
-        """The plan for each level."""
-        if not sheds(self._mode, (output.qos for output in self._model.outputs.values())):
-            off = self._mode == "off"
-            cause = "shedding is off" if off else "no output has a loss or value graph"
-            nothing = DroppedAmounts([])
-            return {level: self._plan(level, nothing, cause) for level in levels}
-        walks = [
-            (sites, greedy_walk(self._flow, sites, [self._tier(site) for site in sites]))
-            for sites in self._choices(histograms, carry)
-        ]
-        return {level: self._best(level, walks) for level in levels}
+    def choose(self, histograms: Mapping[str, Histogram], carry: CarryInterval | None) -> None:
+        """Find out where tuples can be dropped."""
+        if sheds(self._mode, (output.qos for output in self._model.outputs.values())):
+            self._walks = [
+                GreedyWalk(self._flow, sites, [self._tier(site) for site in sites])
+                for sites in self._choices(histograms, carry)
+            ]
+
+    def plan(self, level: float) -> SheddingPlan:
+        """The plan for a level: the one that fits and loses least."""
+        target = self._target(level)
+        plans = [self._plan(level, walk.amounts_at(target)) for walk in self._walks]
+        return max(plans, key=_rank) if plans else self._plan(level, DroppedAmounts([]))
 
     def _choices(
         self, histograms: Mapping[str, Histogram], carry: CarryInterval | None
@@ -237,18 +253,6 @@ class _Planner:
             return 0
         return None if self._mode == "auto" else 1
 
-    def _best(
-        self, level: float, walks: Sequence[tuple[Sequence[DropSite], Sequence[WalkMove]]]
-    ) -> SheddingPlan:
-        target = self._target(level)
-        best: SheddingPlan | None = None
-        for sites, moves in walks:
-            plan = self._plan(level, amounts_at(sites, moves, target))
-            if best is None or _rank(plan) > _rank(best):
-                best = plan
-        assert best is not None
-        return best
-
     def _factor(self, level: float) -> float:
         """The multiple of the rates at which the load is `level` times the capacity."""
         return max(level * self._capacity - self._calls, 0.0) / self._work if self._work else 0.0
@@ -258,7 +262,7 @@ class _Planner:
         factor = self._factor(level)
         return max(self._capacity - self._calls, 0.0) / factor if factor else self._work
 
-    def _plan(self, level: float, state: DroppedAmounts, cause: str | None = None) -> SheddingPlan:
+    def _plan(self, level: float, state: DroppedAmounts) -> SheddingPlan:
         load = self._calls + self._factor(level) * self._flow.work(state.kept())
         delivered, utilities = {}, {}
         for name, utility in self._utilities.items():
@@ -268,10 +272,13 @@ class _Planner:
         offered = level * self._capacity
         drops = tuple(_drops(state))
         plan = SheddingPlan(drops, offered, load, self._capacity, utilities, delivered, "")
-        return replace(plan, why=_why(plan, cause or self._obstacle()))
+        return replace(plan, why=_why(plan, self._obstacle()))
 
     def _obstacle(self) -> str:
         """Why more cannot be shed than the walk has shed."""
+        if not self._walks:
+            off = self._mode == "off"
+            return "shedding is off" if off else "no output has a loss or value graph"
         if self._calls >= self._capacity:
             return "calling the boxes alone takes more than the capacity"
         kept = [

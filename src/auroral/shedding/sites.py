@@ -97,7 +97,7 @@ class DropSite:
     side_effects: bool = False
     """Whether boxes behind it serve no output, such as those that change tables."""
     by_value_of: str | None = None
-    """The output whose values choose the tuples; None: chance does."""
+    """The outputs whose values choose the tuples; None: chance does."""
 
     @property
     def semantic(self) -> bool:
@@ -154,52 +154,49 @@ def semantic_sites(
     }
     for outputs, boxes in _regions(model):
         arcs = {arc for name in boxes for arc in model.boxes[name].inputs}
+        groups: dict[object, dict[str, Mapping[str, ValueOnArc]]] = {}
         for output in outputs:
-            if not cells.get(output):
-                continue
-            carried = carry(output, arcs)
-            if carried is None:
-                continue
-            entries = tuple(
-                (name, arc)
-                for name in boxes
-                for arc in dict.fromkeys(model.boxes[name].inputs)
-                if arc in carried
-            )
-            cut = _site(model, rates, output, outputs, entries, carried, cells, carry)
-            if cut is not None:
-                found.append(cut)
+            carried = carry(output, arcs) if cells.get(output) else None
+            if carried:
+                groups.setdefault(_line_of(carried), {})[output] = carried
+        for group in groups.values():
+            site = _site(model, rates, outputs, boxes, group, cells)
+            if site is not None:
+                found.append(site)
     return found
+
+
+def _line_of(carried: Mapping[str, ValueOnArc]) -> object:
+    """What is the same for outputs whose values are told alike."""
+    return frozenset(
+        (arc, one.field, one.scale, one.offset) if isinstance(one, CarriedField) else (arc, id(one))
+        for arc, one in carried.items()
+    )
 
 
 def _site(
     model: FlowModel,
     rates: Mapping[str, float],
-    output: str,
     outputs: tuple[str, ...],
-    entries: tuple[Entry, ...],
-    carried: Mapping[str, ValueOnArc],
+    boxes: Collection[str],
+    group: Mapping[str, Mapping[str, ValueOnArc]],
     cells: Mapping[str, tuple[ValueCell, ...]],
-    carry: CarryInterval,
 ) -> DropSite | None:
-    """The site at which an output's values decide; others that share it lose with it."""
-    if not entries:
-        return None
-    affected = tuple(
-        name for name in outputs if any(name in model.outputs_of(box) for box, _ in entries)
+    """The site at which the values of a group of outputs decide; all of the region lose by it."""
+    carried = next(iter(group.values()))
+    entries = tuple(
+        (name, arc)
+        for name in boxes
+        for arc in dict.fromkeys(model.boxes[name].inputs)
+        if arc in carried
     )
-    known: dict[str, tuple[ValueCell, ...]] = {output: cells[output]}
-    for other in affected:
-        if other != output and cells.get(other):
-            same = carry(other, carried)
-            if same is not None and all(same.get(arc) == carried[arc] for arc in carried):
-                known[other] = cells[other]
+    known = {name: cells[name] for name in group}
     bounds = sorted({edge for own in known.values() for cell in own for edge in _edges(cell)})
     reach = {
         name: _reach(model, rates, name, entries)
-        if any(one.selective for one in carried.values())
+        if any(one.selective for one in own.values())
         else 1.0
-        for name in known
+        for name, own in group.items()
     }
     ranges = list(zip([None, *bounds], [*bounds, None], strict=True))
     parts: list[SiteCell] = []
@@ -211,8 +208,8 @@ def _site(
             parts.append(
                 SiteCell(
                     share,
-                    {name: own[name].tuples if name in known else share for name in affected},
-                    {name: own[name].utility if name in known else share for name in affected},
+                    {name: own[name].tuples if name in known else share for name in outputs},
+                    {name: own[name].utility if name in known else share for name in outputs},
                     intervals,
                 )
             )
@@ -226,7 +223,8 @@ def _site(
         ]
     parts.sort(key=lambda part: sum(part.value.values()) / part.share)
     names = {name for name, _ in entries}
-    return DropSite(affected, entries, tuple(parts), _has_side_effects(model, names), output)
+    chooser = " ".join(group)
+    return DropSite(outputs, entries, tuple(parts), _has_side_effects(model, names), chooser)
 
 
 def _is_empty(interval: DropInterval) -> bool:

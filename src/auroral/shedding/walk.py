@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from auroral.qos.curves import Curve
@@ -20,42 +20,64 @@ other."""
 _TINY = 1e-12
 
 
-@dataclass
 class DroppedAmounts:
     """How much of each cell of each site is dropped: 0 nothing, 1 all."""
 
-    sites: Sequence[DropSite]
-    amounts: list[list[float]] = field(default_factory=list)
+    def __init__(self, sites: Sequence[DropSite], amounts: Iterable[Iterable[float]] | None = None):
+        self.sites = sites
+        self.amounts = [[0.0] * len(site.cells) for site in sites]
+        self._shares = [0.0] * len(sites)
+        """By site, the share of tuples that is dropped …"""
+        self._lost: list[dict[str, list[float]]] = [{} for _ in sites]
+        """… and by output the share of its tuples and of their value."""
+        self._by_output: dict[str, list[int]] = {}
+        for at, site in enumerate(sites):
+            for output in site.outputs:
+                self._by_output.setdefault(output, []).append(at)
+        for at, own in enumerate(amounts or ()):
+            for cell, amount in enumerate(own):
+                self.drop(at, cell, amount)
 
-    def __post_init__(self) -> None:
-        self.amounts = self.amounts or [[0.0] * len(site.cells) for site in self.sites]
+    def drop(self, at: int, cell: int, amount: float) -> None:
+        """Drop this much of a cell."""
+        more = amount - self.amounts[at][cell]
+        if more:
+            part = self.sites[at].cells[cell]
+            self.amounts[at][cell] = amount
+            self._shares[at] += more * part.share
+            for output in self.sites[at].outputs:
+                lost = self._lost[at].setdefault(output, [0.0, 0.0])
+                lost[False] += more * part.delivered.get(output, 0.0)
+                lost[True] += more * part.value.get(output, 0.0)
+
+    def is_used(self, at: int) -> bool:
+        """Whether anything is dropped at a site."""
+        return self._shares[at] > 0
 
     def next_cell(self, at: int) -> int | None:
         """The least valuable cell of a site of which some is left."""
         own = self.amounts[at]
         return next((n for n, amount in enumerate(own) if amount < 1), None)
 
-    def kept(self) -> dict[Entry, float]:
-        """The share of tuples that passes each entry."""
+    def kept(self, sites: Iterable[int] | None = None) -> dict[Entry, float]:
+        """The share of tuples that passes each entry, if there are just these sites."""
         found: dict[Entry, float] = {}
-        for site, own in zip(self.sites, self.amounts, strict=True):
-            lost = sum(a * cell.share for a, cell in zip(own, site.cells, strict=True))
-            if lost:
-                for entry in site.entries:
-                    found[entry] = found.get(entry, 1.0) * max(1 - lost, 0.0)
+        for at in range(len(self.sites)) if sites is None else sites:
+            if self._shares[at]:
+                for entry in self.sites[at].entries:
+                    found[entry] = found.get(entry, 1.0) * max(1 - self._shares[at], 0.0)
         return found
 
-    def kept_of(self, output: str, *, value: bool) -> dict[Entry, float]:
+    def kept_of(
+        self, output: str, *, value: bool, sites: Iterable[int] | None = None
+    ) -> dict[Entry, float]:
         """The share of an output's tuples, or of their value, that passes each entry."""
         found: dict[Entry, float] = {}
-        for site, own in zip(self.sites, self.amounts, strict=True):
-            lost = sum(
-                a * (cell.value if value else cell.delivered).get(output, 0.0)
-                for a, cell in zip(own, site.cells, strict=True)
-            )
-            if lost:
-                for entry in site.entries:
-                    found[entry] = found.get(entry, 1.0) * max(1 - lost, 0.0)
+        for at in self._by_output.get(output, ()) if sites is None else sites:
+            lost = self._lost[at].get(output)
+            if lost is not None and lost[value]:
+                for entry in self.sites[at].entries:
+                    found[entry] = found.get(entry, 1.0) * max(1 - lost[value], 0.0)
         return found
 
 
@@ -169,129 +191,150 @@ class WalkMove:
     after: float
 
 
-def greedy_walk(
-    flow: FlowSums, sites: Sequence[DropSite], tiers: Sequence[int | None]
-) -> list[WalkMove]:
-    """Drop until nothing is left, each time where least utility is lost for the work saved.
+class GreedyWalk:
+    """Drops ever more, each time where least utility is lost for the work saved.
 
-    Sites of a higher tier are touched when the lower ones have nothing left; None is never.
+    Sites of a higher tier are touched when the lower ones have nothing left; None is never. It
+    goes as far as it is asked to.
     """
-    moves: list[WalkMove] = []
-    state = DroppedAmounts(sites)
-    work = flow.work({})
-    utilities = {name: OutputUtility.of(out.qos) for name, out in flow.model.outputs.items()}
-    for tier in sorted({own for own in tiers if own is not None}):
-        places = [at for at, own in enumerate(tiers) if own is not None and own <= tier]
-        while (found := _steepest(flow, utilities, state, places)) is not None:
-            at, cell, end = found
-            begin = state.amounts[at][cell]
-            state.amounts[at][cell] = end
-            after = flow.work(state.kept())
-            moves.append(WalkMove(at, cell, begin, end, work, after))
-            work = after
-    return moves
 
+    def __init__(self, flow: FlowSums, sites: Sequence[DropSite], tiers: Sequence[int | None]):
+        self._flow = flow
+        self._sites = sites
+        self._tiers = sorted({own for own in tiers if own is not None})
+        self._tier_of = tiers
+        self._state = DroppedAmounts(sites)
+        self._work = flow.work({})
+        self._moves: list[WalkMove] = []
+        self._losses = _Losses(flow, self._state)
+        self._near = [
+            [
+                other
+                for other, theirs in enumerate(sites)
+                if other != at and {*site.outputs} & {*theirs.outputs}
+            ]
+            for at, site in enumerate(sites)
+        ]
+        """By site, the others that take from the same outputs."""
 
-def amounts_at(
-    sites: Sequence[DropSite], moves: Sequence[WalkMove], target: float
-) -> DroppedAmounts:
-    """Where the walk is when the work that is left is down to the target; or at its end."""
-    state = DroppedAmounts(sites)
-    for move in moves:
-        if move.before <= target * (1 + 1e-9):
-            break
-        share = 1.0
-        if move.after < target:
-            share = (move.before - target) / (move.before - move.after)
-        state.amounts[move.site][move.cell] = move.begin + share * (move.end - move.begin)
-    return state
+    def amounts_at(self, target: float) -> DroppedAmounts:
+        """What is dropped when the work that is left is down to the target; or at the end."""
+        while self._work > target * (1 + 1e-9) and self._go():
+            pass
+        state = DroppedAmounts(self._sites)
+        for move in self._moves:
+            if move.before <= target * (1 + 1e-9):
+                break
+            share = 1.0
+            if move.after < target:
+                share = (move.before - target) / (move.before - move.after)
+            state.drop(move.site, move.cell, move.begin + share * (move.end - move.begin))
+        return state
 
+    def _go(self) -> bool:
+        """Make a move; False if there is none left."""
+        found = self._steepest()
+        while found is None and len(self._tiers) > 1:
+            self._tiers = self._tiers[1:]
+            found = self._steepest()
+        if found is None:
+            return False
+        at, cell, end = found
+        begin = self._state.amounts[at][cell]
+        self._state.drop(at, cell, end)
+        self._losses.forget(self._sites[at].outputs)
+        after = self._flow.work(self._state.kept())
+        self._moves.append(WalkMove(at, cell, begin, end, self._work, after))
+        self._work = after
+        return True
 
-def _steepest(
-    flow: FlowSums,
-    utilities: Mapping[str, OutputUtility],
-    state: DroppedAmounts,
-    places: Sequence[int],
-) -> tuple[int, int, float] | None:
-    """The site and cell to drop next, and up to which amount."""
-    saving = flow.work_slopes(state.kept())
-    outputs = {name for at in places for name in state.sites[at].outputs}
-    losses = _Losses(flow, utilities, state, outputs)
-    least = _TINY * max(sum(saving.values()), _TINY)
-    taken = _conflicting(state)
-    best: tuple[float, float, int, int] | None = None
-    for at in places:
-        site = state.sites[at]
-        cell = state.next_cell(at)
-        if cell is None or (site.semantic and at in taken):
-            continue
-        others = _passing_others(state, at)
-        saved = site.cells[cell].share * sum(
-            saving[entry] * others.get(entry, 1.0) for entry in site.entries
+    def _steepest(self) -> tuple[int, int, float] | None:
+        """The site and cell to drop next, and up to which amount."""
+        if not self._tiers:
+            return None
+        state, losses = self._state, self._losses
+        saving = self._flow.work_slopes(state.kept())
+        least = _TINY * max(sum(saving.values()), _TINY)
+        best: tuple[float, float, int, int] | None = None
+        for at, site in enumerate(self._sites):
+            tier = self._tier_of[at]
+            cell = state.next_cell(at)
+            if cell is None or tier is None or tier > self._tiers[0] or self._is_in_conflict(at):
+                continue
+            others = state.kept(losses.sharing[at])
+            saved = site.cells[cell].share * sum(
+                saving[entry] * others.get(entry, 1.0) for entry in site.entries
+            )
+            if saved > least:
+                found = (losses.slope(at, cell) / saved, -saved, at, cell)
+                best = found if best is None else min(best, found)
+        if best is None:
+            return None
+        _, _, at, cell = best
+        begin = state.amounts[at][cell]
+        end = begin + losses.until_bend(at, cell)
+        if self._near[at]:
+            end = min(end, begin + _LONGEST_MOVE / min(self._sites[at].cells[cell].share, 1.0))
+        return at, cell, 1.0 if end > 1 - 1e-9 else max(end, begin + 1e-6)
+
+    def _is_in_conflict(self, at: int) -> bool:
+        """Whether some output loses by its values elsewhere already.
+
+        What one drop takes by values, another one on the way does not find any more: what both
+        take together could not be told.
+        """
+        return self._sites[at].semantic and any(
+            self._sites[other].semantic and self._state.is_used(other) for other in self._near[at]
         )
-        if saved <= least:
-            continue
-        found = (losses.slope(at, cell) / saved, -saved, at, cell)
-        best = found if best is None else min(best, found)
-    if best is None:
-        return None
-    _, _, at, cell = best
-    begin = state.amounts[at][cell]
-    end = begin + losses.until_bend(at, cell)
-    touched = set(state.sites[at].outputs)
-    if any(other != at and touched.intersection(state.sites[other].outputs) for other in places):
-        end = min(end, begin + _LONGEST_MOVE / min(state.sites[at].cells[cell].share, 1.0))
-    return at, cell, 1.0 if end > 1 - 1e-9 else max(end, begin + 1e-6)
-
-
-def _conflicting(state: DroppedAmounts) -> set[int]:
-    """Sites by values of whose outputs some lose by values elsewhere already.
-
-    What one drop takes by values, another one on the way does not find any more: what both take
-    together could not be told.
-    """
-    used = {n for n, site in enumerate(state.sites) if site.semantic and any(state.amounts[n])}
-    return {
-        n
-        for n, site in enumerate(state.sites)
-        if any(n != m and {*site.outputs} & {*state.sites[m].outputs} for m in used)
-    }
 
 
 class _Losses:
-    """How fast utility is lost at sites, at one point of the walk."""
+    """How fast utility is lost at sites, at the present point of the walk."""
 
-    def __init__(
-        self,
-        flow: FlowSums,
-        utilities: Mapping[str, OutputUtility],
-        state: DroppedAmounts,
-        outputs: Iterable[str],
-    ):
-        self._utilities = utilities
+    def __init__(self, flow: FlowSums, state: DroppedAmounts):
+        self._flow = flow
         self._state = state
+        outputs = flow.model.outputs
+        self._utilities = {name: OutputUtility.of(out.qos) for name, out in outputs.items()}
         self._shares: dict[str, float] = {}
         self._slopes: dict[tuple[str, bool], dict[Entry, float]] = {}
+        self._known: dict[tuple[int, int], float] = {}
+        self.sharing = [
+            [
+                other
+                for other, theirs in enumerate(state.sites)
+                if other != at and {*site.entries} & {*theirs.entries}
+            ]
+            for at, site in enumerate(state.sites)
+        ]
+        """By site, the others on the same entries."""
+
+    def forget(self, outputs: Collection[str]) -> None:
+        """What is known of some outputs holds no more."""
         for output in outputs:
-            kept = state.kept_of(output, value=False)
-            by_value = state.kept_of(output, value=True)
-            self._shares[output] = flow.share(output, kept)
-            counted = flow.share_slopes(output, kept)
-            self._slopes[output, False] = counted
-            self._slopes[output, True] = (
-                counted if by_value == kept else flow.share_slopes(output, by_value)
-            )
+            self._shares.pop(output, None)
+        self._known = {
+            (at, cell): slope
+            for (at, cell), slope in self._known.items()
+            if not {*outputs} & {*self._state.sites[at].outputs}
+        }
 
     def slope(self, at: int, cell: int) -> float:
         """Utility that is lost by dropping a whole cell, at the present slopes of loss graphs."""
+        if (at, cell) not in self._known:
+            self._known[at, cell] = sum(
+                self._slope_of(output, at, cell) for output in self._state.sites[at].outputs
+            )
+        return self._known[at, cell]
+
+    def _slope_of(self, output: str, at: int, cell: int) -> float:
+        utility = self._utilities[output]
         lost = 0.0
-        for output in self._state.sites[at].outputs:
-            utility = self._utilities[output]
-            if utility.by_loss:
-                steep = _slope_below(utility.walked, self._shares[output])
-                lost += utility.by_loss * steep * self._share_lost(output, at, cell, value=False)
-            if utility.by_value:
-                lost += utility.by_value * self._share_lost(output, at, cell, value=True)
+        if utility.by_loss:
+            steep = _slope_below(utility.walked, self._share(output))
+            lost += utility.by_loss * steep * self._share_lost(output, at, cell, value=False)
+        if utility.by_value:
+            lost += utility.by_value * self._share_lost(output, at, cell, value=True)
         return lost
 
     def until_bend(self, at: int, cell: int) -> float:
@@ -300,35 +343,33 @@ class _Losses:
         for output in self._state.sites[at].outputs:
             fall = self._share_lost(output, at, cell, value=False)
             if self._utilities[output].by_loss and fall > _TINY:
-                here = self._shares[output]
+                here = self._share(output)
                 bends = [x for x, _ in self._utilities[output].walked.points if x < here - 1e-9]
                 found = min(found, (here - max(bends)) / fall) if bends else found
         return found
 
+    def _share(self, output: str) -> float:
+        """The share of its tuples that an output gets; computes the slopes with it."""
+        if output not in self._shares:
+            kept = self._state.kept_of(output, value=False)
+            by_value = self._state.kept_of(output, value=True)
+            self._shares[output] = self._flow.share(output, kept)
+            counted = self._flow.share_slopes(output, kept)
+            self._slopes[output, False] = counted
+            self._slopes[output, True] = (
+                counted if by_value == kept else self._flow.share_slopes(output, by_value)
+            )
+        return self._shares[output]
+
     def _share_lost(self, output: str, at: int, cell: int, *, value: bool) -> float:
         """The share of an output that goes with a cell of a site."""
+        self._share(output)
         site = self._state.sites[at]
         part = site.cells[cell]
         own = (part.value if value else part.delivered).get(output, 0.0)
         slopes = self._slopes[output, value]
-        others = _passing_others(self._state, at, output=output, value=value)
+        others = self._state.kept_of(output, value=value, sites=self.sharing[at])
         return own * sum(slopes.get(entry, 0.0) * others.get(entry, 1.0) for entry in site.entries)
-
-
-def _passing_others(
-    state: DroppedAmounts, at: int, *, output: str | None = None, value: bool = False
-) -> dict[Entry, float]:
-    """What other sites on the same entries as a site leave of the tuples."""
-    entries = set(state.sites[at].entries)
-    rest = [
-        n
-        for n, site in enumerate(state.sites)
-        if n != at and any(state.amounts[n]) and entries.intersection(site.entries)
-    ]
-    if not rest:
-        return {}
-    alone = DroppedAmounts([state.sites[n] for n in rest], [state.amounts[n] for n in rest])
-    return alone.kept() if output is None else alone.kept_of(output, value=value)
 
 
 def _slope_below(curve: Curve, x: float) -> float:
