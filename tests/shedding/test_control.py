@@ -9,7 +9,9 @@ from auroral.qos.graphs import QoS
 from auroral.scheduling.flow import FlowBox, FlowModel, FlowOutput
 from auroral.scheduling.queues import QueueTable
 from auroral.shedding.control import LoadController, Observation, differs_much
+from auroral.shedding.histograms import Histogram
 from tests.shedding.fluid import PERIOD_S, FluidMachine, PeriodReport
+from tests.shedding.sampling import same_value
 
 GOOD_ZONE_S = 2.0
 LATENCY = [(0, 1), (GOOD_ZONE_S, 1), (10, 0)]
@@ -191,3 +193,24 @@ def test_plans_are_made_anew_only_if_statistics_change_much() -> None:
     assert not differs_much(model, FlowModel(dearer, model.outputs))
     dearer["far"] = FlowBox("far", ("clean",), {"far": 0.2}, 0.002)
     assert differs_much(model, FlowModel(dearer, model.outputs))
+
+
+def test_values_that_are_first_seen_while_tuples_are_dropped_by_chance_are_used() -> None:
+    boxes = {"far": FlowBox("far", ("reports",), {"far": 1.0}, 0.001)}
+    qos = QoS(value={"on": "v", "graph": [(0, 0), (10, 1)]})
+    model = FlowModel(boxes, {"far": FlowOutput("far", "far", qos)})
+    controller = LoadController("auto", capacity=1.0)
+    seen = Observation(PERIOD_S, {"reports": 2000.0}, QueueTable(boxes))
+
+    def drops(counts: tuple[float, ...]) -> list[bool]:
+        histograms = {"far": Histogram((0, 5, 10), counts)}
+        controller.serve(model, histograms, same_value(model))
+        for _ in range(3):
+            decision = controller.observe(seen)
+        return [drop.interval is not None for own in decision.drops.values() for drop in own]
+
+    assert drops((0, 0)) == [False]
+    assert drops((50, 50)) == [True]
+    before = controller.observe(seen).drops
+    assert drops((0, 50)) == [True]  # what was dropped is missing now
+    assert controller.observe(seen).drops == before

@@ -137,10 +137,11 @@ class LoadController:
     ) -> None:
         """Decide for this network from now on.
 
-        While tuples are dropped, what comes out says little of what would come out without drops:
-        histograms and selectivities stay as they were before.
+        While tuples are dropped by their values, what comes out says little of what would come out
+        without drops: histograms and selectivities stay as they were before.
         """
-        if self._drops and _same_shape(self._model, model):
+        by_value = any(drop.interval for held in self._drops.values() for drop in held)
+        if by_value and _same_shape(self._model, model):
             model = _with_selectivities(model, self._model)
             histograms = self._histograms
         found = dict(histograms or {})

@@ -10,6 +10,7 @@ from typing import Protocol
 from auroral.continuous.boxing.gates import running_names
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.shedding.control import SheddingControl, with_reason
+from auroral.engine.shedding.trials import ValueTrials
 from auroral.network.check import CheckedNetwork
 from auroral.network.declarations import SheddingMode
 from auroral.qos.graphs import QoS
@@ -157,7 +158,8 @@ class LoadShedder:
             for name, output in outputs.items()
             if output.qos is not None and output.qos.value is not None
         }
-        carry = interval_carrier(network.checked, values)
+        trials = ValueTrials(self._store, network.checked, values)
+        carry = interval_carrier(network.checked, values, trials)
         self._controller.serve(model, histograms, carry, self._control.may_drop)
 
     def _rates(self, checked: CheckedNetwork, period_s: float) -> dict[str, float]:
