@@ -25,6 +25,7 @@ from auroral.network.check import CheckedNetwork
 from auroral.network.point_names import point_arcs
 from auroral.network.queries import Query
 from auroral.optimizer import Subnetworks, as_moved
+from auroral.scheduling.fusion import Fusion
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import KernelRunner, PlainRunner
 from auroral.storage import Store
@@ -73,7 +74,8 @@ class ExecutionPlan:
         points = [point.arc for point in kept_arcs(network).values()]
         views = [view.from_ for view in network.views.values()]
         read = [*point_arcs(network).values(), *points, *views]
-        return Subnetworks(self.unmoved, [*self.arcs.values(), *read], self.resolver)
+        fixed, separate = [*self.arcs.values(), *read], Fusion.of(network).mode == "box"
+        return Subnetworks(self.unmoved, fixed, self.resolver, separate=separate)
 
     def warm_up(self) -> None:
         """Let Spark compile what is new, while others work.
