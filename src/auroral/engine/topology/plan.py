@@ -111,32 +111,41 @@ def make_plan(
     unmoved = check_expanded(resolver, epoch, queries)
     checked = as_moved(unmoved, epoch.moves, resolver)
     arcs = output_arcs(checked, epoch.declared.bound)
-    superboxes = all_superboxes(checked, arcs, standalone, epoch.declared.demanded)
     changed = None
     if before is not None and before.epoch.declared is not epoch.declared:
         declared = before.epoch.declared.network, epoch.declared.network
         changed = compare(before.checked, checked, declared)
     elif before is not None and before.epoch.moves != epoch.moves:
         changed = reordered(before.checked, checked)
-    same = frozenset(
-        s for s in superboxes if before is not None and _is_same(s, standalone, before, changed)
-    )
     watermarks = WatermarkTracker(checked)
     progressing = {arc: list(marks) for arc, marks in watermarks.arcs().items()}
     place = new_place(store)
-    stateful = {
-        superbox.stateful: kernel_runner(
-            settings.executor,
-            checked,
-            watermarks,
-            superbox,
-            place / file_name(superbox.stateful),
-            buckets=store.buckets,
-            progressing=progressing,
+    apart: frozenset[str] = frozenset()
+    while True:
+        superboxes = all_superboxes(checked, arcs, standalone, epoch.declared.demanded, apart)
+        same = frozenset(
+            s for s in superboxes if before is not None and _is_same(s, standalone, before, changed)
         )
-        for superbox in superboxes
-        if superbox.stateful and superbox not in same
-    }
+        stateful = {
+            superbox.stateful: kernel_runner(
+                settings.executor,
+                checked,
+                watermarks,
+                superbox,
+                place / file_name(superbox.stateful),
+                buckets=store.buckets,
+                progressing=progressing,
+            )
+            for superbox in superboxes
+            if superbox.stateful and superbox not in same
+        }
+        # Only Spark can compute what these read, and then it is not there to be written, too.
+        spoilt = [name for name, one in stateful.items() if not one.writes_all]
+        if not spoilt:
+            break
+        apart |= frozenset(spoilt)
+        for one in stateful.values():
+            one.discard()
     runner = settings.executor.plain(checked, place / "plain@")
     return ExecutionPlan(
         epoch,
