@@ -29,10 +29,14 @@ def reason(output: str | None, utility: float, slack_s: float) -> str:
     """Why a box was chosen, with rounded figures: a story joins equal entries."""
     whose = "the default graph" if output is None else output
     if utility > 0:
-        return f"{whose}: waiting costs {utility:.2g} utility per second"
+        return f"{whose}: waiting costs {_rounded(utility, 2)} utility per second"
     if slack_s < math.inf:
-        return f"{whose}: {slack_s:.1g} s until waiting costs utility"
+        return f"{whose}: {_rounded(slack_s, 1)} s until waiting costs utility"
     return f"{whose}: past its deadline, and nothing else is due"
+
+
+def _rounded(number: float, digits: int) -> str:
+    return f"{float(f'{number:.{digits}g}'):g}"
 
 
 class UtilityFirst:
