@@ -73,6 +73,16 @@ def test_a_simulation_may_stop_with_its_input() -> None:
     assert every.mean_latency_s > rest.mean_latency_s
 
 
+def test_results_while_warming_up_do_not_count() -> None:
+    overloaded = one_box(0.02)
+    cold = predict(overloaded, {"s": 100.0}, SETTINGS, 10.0, drained=False)["out"]
+    warm = predict(overloaded, {"s": 100.0}, SETTINGS, 10.0, warm_s=10.0, drained=False)["out"]
+    # Each second adds half a second to the delay.
+    assert cold.mean_latency_s == pytest.approx(2.5, rel=0.1)
+    assert warm.mean_latency_s == pytest.approx(7.5, rel=0.1)
+    assert warm.tuples == pytest.approx(500, abs=20)
+
+
 def test_with_shedding_an_overloaded_network_stays_in_its_good_zone() -> None:
     graphs = QoS(latency=[(0, 1), (2, 1), (10, 0)], loss=[(1, 1), (0.5, 0.8), (0, 0)])
     model = one_box(0.002, 0.01, graphs)

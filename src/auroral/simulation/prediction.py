@@ -40,13 +40,15 @@ def predict(
     seed: int = 1,
     machine: SimulatedMachine = SPARK,
     shedder: SimulatedShedder | None = None,
+    warm_s: float = 0.0,
     drained: bool = True,
 ) -> dict[str, Prediction]:
     """Mean latency and utility of each output if streams bring tuples at these rates.
 
-    `rates` are tuples per second by stream, for `duration_s` of virtual time. `drained`: what
-    waits at the end is processed and counts too, as in a run whose input ends; otherwise the
-    simulation stops there. The model's boxes are those that run as one call: superboxes.
+    `rates` are tuples per second by stream, for `duration_s` of virtual time after `warm_s` of
+    which the results do not count. `drained`: what waits at the end is processed and counts
+    too, as in a run whose input ends; otherwise the simulation stops there. The model's boxes are
+    those that run as one call: superboxes.
 
     >>> from auroral.scheduling.flow import FlowBox, FlowOutput
     >>> box = FlowBox("far", ("reports",), {"far": 0.5}, cost_s=0.001, call_s=0.1)
@@ -65,6 +67,7 @@ def predict(
         seed=seed,
         machine=machine,
         shedder=shedder,
+        warm_s=warm_s,
         drained=drained,
     )
     return {
@@ -86,15 +89,18 @@ def simulated_run(
     seed: int = 1,
     machine: SimulatedMachine = SPARK,
     shedder: SimulatedShedder | None = None,
+    warm_s: float = 0.0,
     drained: bool = True,
 ) -> SimulationResult:
     """The simulation behind a prediction, with all that it measured."""
-    arriving = arriving_runs(rates, duration_s, process or EvenArrivals(), seed)
+    end_s = warm_s + duration_s
+    arriving = arriving_runs(rates, end_s, process or EvenArrivals(), seed)
     return simulate(
         model,
         arriving,
         make_scheduler(settings),
         replace(machine, workers=workers),
-        until_s=None if drained else duration_s,
+        since_s=warm_s,
+        until_s=None if drained else end_s,
         shedder=shedder,
     )

@@ -47,6 +47,8 @@ class SimulatedOutput:
 
     name: str
     qos: QoS | None = None
+    since_s: float = 0.0
+    """Results before that do not count."""
     tuples: int = 0
     _delays_s: list[float] = field(default_factory=list)
     _counts: list[int] = field(default_factory=list)
@@ -60,15 +62,17 @@ class SimulatedOutput:
         count = sum(run[1] for run in runs)
         place = 0.0
         total_s = 0.0
+        counts = end_s >= self.since_s
         for arrival_s, some, value in runs:
             at_s = end_s - (count - place - (some + 1) / 2) * apart_s
             place += some
             delay_s = at_s - arrival_s
             total_s += delay_s * some
-            self._delays_s.append(delay_s)
-            self._counts.append(some)
-            self._values.append(value)
-        self.tuples += count
+            if counts:
+                self._delays_s.append(delay_s)
+                self._counts.append(some)
+                self._values.append(value)
+        self.tuples += count if counts else 0
         return total_s / count
 
     @property

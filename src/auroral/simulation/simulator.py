@@ -70,15 +70,17 @@ def simulate(
     machine: SimulatedMachine | None = None,
     *,
     queued: Mapping[str, Sequence[TupleRun]] | None = None,
+    since_s: float = 0.0,
     until_s: float | None = None,
     shedder: SimulatedShedder | None = None,
 ) -> SimulationResult:
     """Run a network on a virtual clock until all tuples are processed, or until `until_s`.
 
     `arriving` is what comes on each stream, in order of time; `queued` waits for boxes at the
-    beginning.
+    beginning. Results of outputs count from `since_s` on.
     """
-    simulation = _NetworkSimulation(model, scheduler, machine or SimulatedMachine(), shedder)
+    machine = machine or SimulatedMachine()
+    simulation = _NetworkSimulation(model, scheduler, machine, shedder, since_s)
     for box, runs in (queued or {}).items():
         simulation.put(box, None, list(runs))
     return simulation.run(arriving, until_s)
@@ -141,12 +143,15 @@ class _NetworkSimulation:
         scheduler: Scheduler,
         machine: SimulatedMachine,
         shedder: SimulatedShedder | None,
+        since_s: float,
     ):
         self._model, self._scheduler, self._machine = model, scheduler, machine
         self._shedder = shedder
         self._boxes = {name: _SimulatedBox(box) for name, box in model.boxes.items()}
         self._table = QueueTable(model.boxes)
-        outputs = {one.name: SimulatedOutput(one.name, one.qos) for one in model.outputs.values()}
+        outputs = {
+            name: SimulatedOutput(name, one.qos, since_s) for name, one in model.outputs.items()
+        }
         loads = {name: box.load for name, box in self._boxes.items()}
         self._result = SimulationResult(outputs, loads)
         self._given: dict[str, list[SimulatedOutput]] = {}
