@@ -206,3 +206,51 @@ def test_the_table_names_every_kind_of_pair_with_a_reason() -> None:
     assert [pair.before for pair in COMMUTING] == ["filter", "map", "union"]
     assert all(pair.because and pair.if_ for pair in COMMUTING)
     assert all(NOT_COMMUTING.values())
+
+
+def test_filters_that_are_steps_of_their_own_are_combined() -> None:
+    net = au.Network("n")
+    first = stream(net).filter("k > 1 -- one", name="first")
+    net.output("o", first.filter("x > 2", name="second").filter("x < 9 OR k = 2", name="last"))
+    checked = net.check()
+    found = optimize(checked, {}, separate=True)
+    assert [(m.tactic, m.box, m.past) for m in found.moves] == [
+        ("combined", "second", "first"),
+        ("combined", "last", "second"),
+    ]
+    assert shape(found) == {"last": ("filter", ("a",))}
+    assert found.checked.displaced == set()
+    assert not optimize(checked, {}).moves, "fused boxes are one step anyway"
+
+
+def test_filters_that_call_functions_are_not_combined() -> None:
+    net = au.Network("n")
+    with_function(net)
+    net.output("o", stream(net).filter("k > 1", name="guard").filter("odd(x)", name="last"))
+    assert not optimize(net.check(), {}, separate=True).moves
+
+
+def test_a_map_gives_only_what_is_read_behind_it() -> None:
+    net = au.Network("n")
+    wide = stream(net).map(keep="*", y="x * 2", z="k + 1", name="wide")
+    narrow = wide.filter("k > 1", name="some").map(keep=("x",), w="y", name="narrow")
+    net.output("o", narrow)
+    found = optimize(net.check(), {}, separate=True)
+    assert [(m.tactic, m.box, m.fields) for m in found.moves] == [
+        ("narrowed", "wide", ("k", "x", "y"))
+    ]
+    assert found.checked.arcs["wide"].schema.names == ("k", "x", "y")
+    assert found.checked.arcs["narrow"].schema == net.check().arcs["narrow"].schema
+
+
+@pytest.mark.parametrize("reason", ["output", "star", "function"])
+def test_a_map_gives_all_that_somebody_may_need(reason: str) -> None:
+    net = au.Network("n")
+    with_function(net)
+    wide = stream(net).map(keep="*", y="x * 2", name="wide")
+    keep: object = "*" if reason == "star" else ("x",)
+    made = {"w": "odd(x)"} if reason == "function" else {"w": "k"}
+    net.output("o", wide.map(keep=keep, name="next", **made))  # type: ignore[arg-type]
+    if reason == "output":
+        net.output("all", wide)
+    assert not optimize(net.check(), {}, separate=True).moves

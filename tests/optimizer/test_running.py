@@ -202,3 +202,19 @@ def test_a_query_over_an_arc_in_between_gets_what_is_declared() -> None:
         assert moved(engine) == []
         assert taken(engine, "q") == [(r["n"], r["n"] * 2) for r in second if not r["k"]]
         assert taken(engine) == expected([*first, *second])
+
+
+def test_filters_are_combined_where_each_box_is_a_step() -> None:
+    net = au.Network("n")
+    ticks = net.stream("ticks", "n bigint, k int, g int", progress=au.Ordered("n"))
+    both = ticks.filter("k > 0", name="one").filter("g > 0", name="other")
+    net.output("o", both.map(keep="*", twice="n * 2", name="double"))
+    net.engine = net.engine.model_copy(update={"superbox": "box"})
+    given = rows(0, 10 * TRAIN, k_every=2, g_every=3)
+    with make_engine(net, train=TRAIN) as engine:
+        trains(engine, given)
+        assert [m["tactic"] for m in engine.stats()["optimizer"]["moves"]] == ["combined"]
+        assert "moved" in [entry["event"] for entry in engine.story("other")]
+        assert taken(engine) == expected(given)
+        boxes = [box for superbox in engine._loop.execution.superboxes for box in superbox.boxes]
+    assert boxes == ["other", "double"]

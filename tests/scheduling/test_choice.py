@@ -14,11 +14,11 @@ from tests.scheduling.networks import LOOSE, TIGHT, chains, filled, sample_tree
 
 def test_without_latency_graphs_all_take_turns_and_boxes_are_fused() -> None:
     only_loss = QoS(loss=[(0, 0), (1, 1)])
-    found = choose(SchedulerSettings(), chains([None, only_loss], 2, cost_s=1e-6, call_s=0.03))
+    found = choose(SchedulerSettings(), chains([None, only_loss], 2, cost_s=0.1, call_s=0.0))
     assert (found.scheduler, found.superbox, found.traversal) == ("rr", "fuse", "mc")
     assert found.reasons == (
         "scheduler rr: no output has a latency graph",
-        "superbox fuse: a call costs as much as 30,000 tuples",
+        "superbox fuse: no output has a latency graph, so as few calls as possible",
         "traversal mc: fused boxes run in flow order",
     )
 
@@ -39,12 +39,19 @@ def test_latency_graphs_choose_qos_and_many_boxes_buckets() -> None:
         (0.001, 0.03, "fuse"),
         (0.0, 0.03, "fuse"),
         (0.001, 0.002, "application"),
-        (0.001, 0.0, "box"),
+        (0.001, 0.0, "application"),
     ],
 )
 def test_dear_calls_fuse_boxes(cost_s: float, call_s: float, superbox: str) -> None:
     found = choose(SchedulerSettings(), chains([LOOSE], 3, cost_s=cost_s, call_s=call_s))
     assert found.superbox == superbox
+
+
+def test_reasons_say_how_dear_calls_are() -> None:
+    dear = choose(SchedulerSettings(), chains([LOOSE], 3, cost_s=1e-6, call_s=0.03))
+    assert "superbox fuse: a call costs as much as 30,000 tuples" in dear.reasons
+    cheap = choose(SchedulerSettings(), chains([LOOSE], 3, cost_s=0.001, call_s=0.0015))
+    assert "superbox application: a call costs as much as 1.5 tuples" in cheap.reasons
 
 
 @pytest.mark.parametrize(("p", "traversal"), [(0.21, "mc"), (0.23, "ml")])

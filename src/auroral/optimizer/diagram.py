@@ -8,36 +8,47 @@ are. `origins` says which declared box works at a place.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
-from auroral.boxes import Union
+from auroral.boxes import Filter, Map, Union
 from auroral.errors import AuroralError
 from auroral.ids import ArcId, PartBoxId
 from auroral.network.box import Box, Resolver, rewired
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 
+Tactic = Literal["passed", "combined", "narrowed"]
+
 
 @dataclass(frozen=True)
 class Move:
-    """A filter that has passed the box before it.
+    """One change of a network.
 
-    `place` is where it was, `target` where it is now: its own name and that of the box that it
-    has passed, unless these have moved before.
+    `passed`: a filter has passed the box before it. `place` is where it was, `target` where it is
+    now: its own name and that of the box that it has passed, unless these have moved before.
+    `combined`: the filter at `target` is a part of the one at `place`. `narrowed`: the map at
+    `place` gives `fields` only, which are all that the boxes behind it read.
     """
 
     box: str
     past: str
     place: str
     target: str
+    tactic: Tactic = "passed"
+    fields: tuple[str, ...] = ()
     why: str = field(default="", compare=False)
     """The measured costs and selectivities that decided."""
 
     def document(self) -> dict[str, Any]:
         """The move as plain data."""
-        return asdict(self)
+        return {**asdict(self), "fields": list(self.fields)}
+
+    @staticmethod
+    def parse(document: Mapping[str, Any]) -> Move:
+        """A move from plain data."""
+        return Move(**{**document, "fields": tuple(document.get("fields", ()))})
 
 
 @dataclass(frozen=True)
@@ -46,12 +57,51 @@ class Diagram:
 
     boxes: Mapping[str, Box]
     origins: Mapping[str, str]
+    combined: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By place, the declared boxes that are a part of the one there."""
 
     @staticmethod
-    def of(checked: CheckedNetwork) -> Diagram:
-        """The network as it is declared."""
+    def of(checked: CheckedNetwork, some: Collection[str] | None = None) -> Diagram:
+        """The network as it is declared, or some of its boxes."""
         boxes = checked.network.boxes
-        return Diagram({name: boxes[name] for name in checked.order}, {n: n for n in checked.order})
+        names = [name for name in checked.order if some is None or name in some]
+        return Diagram({name: boxes[name] for name in names}, {name: name for name in names})
+
+    def after(self, moves: Iterable[Move]) -> Diagram:
+        """The network after some moves; a move that does not fit it is left out."""
+        diagram = self
+        for move in moves:
+            box = diagram.boxes.get(move.place)
+            if move.tactic == "narrowed":
+                if isinstance(box, Map):
+                    diagram = diagram.narrowed(move.place, move.fields)
+            elif box is not None and box.sources() == (move.target,):
+                if move.target not in diagram.boxes:
+                    continue
+                how = diagram.exchanged if move.tactic == "passed" else diagram.merged
+                diagram = how(move.target, move.place)
+        return diagram
+
+    def merged(self, target: str, place: str) -> Diagram:
+        """The filter at `target` becomes a part of the one at `place`, which reads it."""
+        first, second = self.boxes[target], self.boxes[place]
+        assert isinstance(first, Filter)
+        assert isinstance(second, Filter)
+        where = f"({first.where}\n) AND ({second.where}\n)"  # a comment may end a predicate
+        boxes, origins = dict(self.boxes), dict(self.origins)
+        boxes[place] = rewired(second.model_copy(update={"where": where}), first.sources())
+        del boxes[target]
+        own = {origins.pop(target), *self.combined.get(target, ()), *self.combined.get(place, ())}
+        return Diagram(boxes, origins, {**self.combined, place: frozenset(own)})
+
+    def narrowed(self, place: str, fields: Collection[str]) -> Diagram:
+        """The map at a place gives some fields only."""
+        box = self.boxes[place]
+        assert isinstance(box, Map)
+        kept = tuple(name for name in fields if name not in box.compute)
+        made = {name: how for name, how in box.compute.items() if name in fields}
+        narrow = box.model_copy(update={"keep": kept, "compute": made})
+        return replace(self, boxes={**self.boxes, place: narrow})
 
     def exchanged(self, target: str, place: str) -> Diagram:
         """The filter at `place` passes the box at `target`, which it reads."""
@@ -62,7 +112,7 @@ class Diagram:
         if not isinstance(passed, Union):
             boxes[target] = rewired(filter_, passed.sources())
             boxes[place] = rewired(passed, (target,))
-            return Diagram(boxes, origins)
+            return replace(self, boxes=boxes, origins=origins)
         copies = {target: rewired(filter_, passed.sources()[:1])}
         for source in passed.sources()[1:]:
             name = self._copy_name(origins[target], copies)
@@ -71,7 +121,7 @@ class Diagram:
         ordered: dict[str, Box] = {}
         for name, box in boxes.items():
             ordered |= copies if name == target else {name: box}
-        return Diagram(ordered, origins)
+        return replace(self, boxes=ordered, origins=origins)
 
     def _copy_name(self, origin: str, more: Mapping[str, Box]) -> str:
         number = 2
@@ -84,7 +134,8 @@ class Diagram:
         found: dict[str, frozenset[str]] = {}
         for place, box in self.boxes.items():
             before = (found.get(ArcId.parse(arc).producer, frozenset()) for arc in box.sources())
-            found[place] = frozenset((self.origins[place],)).union(*before)
+            own = {self.origins[place], *self.combined.get(place, ())}
+            found[place] = frozenset(own).union(*before)
         return found
 
     def origins_in_order(self) -> dict[str, str]:
@@ -101,13 +152,10 @@ def as_moved(
     checked: CheckedNetwork, moves: Iterable[Move], resolver: Resolver | None = None
 ) -> CheckedNetwork:
     """The network after some moves, checked; a move that does not fit the network is left out."""
-    diagram = Diagram.of(checked)
-    for move in moves:
-        box = diagram.boxes.get(move.place)
-        if box is not None and box.sources() == (move.target,) and move.target in diagram.boxes:
-            diagram = diagram.exchanged(move.target, move.place)
-    if not diagram.moved:
+    given = tuple(moves)
+    if not given:
         return checked
+    diagram = Diagram.of(checked).after(given)
     network: Network = copy.copy(checked.network)
     network.boxes = dict(diagram.boxes)
     try:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from auroral.boxes import Union
+from auroral.boxes import Filter, Map, Union
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork, what_boxes_see
 from auroral.optimizer.diagram import Diagram, Move, as_moved
@@ -26,7 +26,7 @@ class Subnetworks:
     """The parts of a network within which boxes may change places.
 
     Connection points, outputs, arcs with several readers, arcs that queries read and boxes with
-    state separate them. Only those are kept in which some filter may pass some box.
+    state separate them. Only those are kept in which something may change.
     """
 
     def __init__(
@@ -34,15 +34,23 @@ class Subnetworks:
         checked: CheckedNetwork,
         fixed: Collection[str] = (),
         resolver: Resolver | None = None,
+        *,
+        separate: bool = False,
     ):
-        """`fixed` arcs are delivered, kept, or read by queries."""
+        """`fixed` arcs are delivered, kept, or read by queries.
+
+        `separate`: each box is a step of its own, and every arc is written to a log. Then filters
+        are combined, and maps give no fields that nobody reads. Fused boxes run as one job, which
+        does both by itself.
+        """
         self.checked = checked
         self.rules = CommutingRules(checked, what_boxes_see(checked.network, resolver), fixed)
-        self.declared = Diagram.of(checked)
+        self._separate = separate
+        self._declared: dict[frozenset[str], Diagram] = {}
 
     @cached_property
     def all(self) -> tuple[frozenset[str], ...]:
-        """The boxes of each subnetwork in which something may move."""
+        """The boxes of each subnetwork in which something may change."""
         parent: dict[str, str] = {}
 
         def root(name: str) -> str:
@@ -55,7 +63,7 @@ class Subnetworks:
             for arc in box.sources():
                 if self.rules.is_free(arc):
                     parent[root(arc)] = root(name)
-                    if self.rules.pair(arc, name) is not None:
+                    if self._separate or self.rules.pair(arc, name) is not None:
                         movable.add(name)
         wanted = {root(name) for name in movable}
         groups: dict[str, set[str]] = {}
@@ -64,33 +72,47 @@ class Subnetworks:
                 groups.setdefault(root(name), set()).add(name)
         return tuple(map(frozenset, groups.values()))
 
-    def best(self, boxes: Collection[str], estimates: Mapping[str, Estimate]) -> tuple[Move, ...]:
+    @cached_property
+    def of_box(self) -> dict[str, frozenset[str]]:
+        """By box, the subnetwork that it is in; boxes outside of all of them are left out."""
+        return {box: boxes for boxes in self.all for box in boxes}
+
+    def best(self, boxes: frozenset[str], estimates: Mapping[str, Estimate]) -> tuple[Move, ...]:
         """The moves that put the boxes of a subnetwork in the order of (1 − s) / c.
 
         Filters pass boxes of a smaller ratio, until none can any more. A box that was not
         measured is not passed, and does not move.
         """
         moves: list[Move] = []
-        diagram = self.declared
-        while (move := self._next(diagram, boxes, estimates)) is not None:
+        diagram = self._diagram(boxes)
+        while (move := self._next(diagram, estimates)) is not None:
             diagram = diagram.exchanged(move.target, move.place)
             moves.append(move)
         return tuple(moves)
 
-    def origins(self, moves: Sequence[Move]) -> Mapping[str, str]:
-        """By place, in flow order, the declared box that works there after some moves."""
-        diagram = self.declared
-        for move in moves:
-            diagram = diagram.exchanged(move.target, move.place)
-        return diagram.origins_in_order()
+    def tidied(self, boxes: frozenset[str], moves: Sequence[Move]) -> tuple[Move, ...]:
+        """Some moves, and those that combine filters and narrow maps after them."""
+        passed = [move for move in moves if move.tactic == "passed"]
+        if not self._separate:
+            return tuple(passed)
+        diagram, found = self._diagram(boxes).after(passed), list(passed)
+        while (move := self._combining(diagram)) is not None:
+            diagram = diagram.merged(move.target, move.place)
+            found.append(move)
+        return (*found, *self._narrowing(diagram))
 
-    def places(self, moves: Sequence[Move]) -> dict[str, str]:
-        """The places that moves change, and the boxes that work there then."""
-        return {place: box for place, box in self.origins(moves).items() if place != box}
+    def origins(self, boxes: frozenset[str], moves: Sequence[Move]) -> Mapping[str, str]:
+        """By place, in flow order, the declared box that works there after some moves."""
+        return self._diagram(boxes).after(moves).origins_in_order()
+
+    def is_same(self, boxes: frozenset[str], one: Sequence[Move], other: Sequence[Move]) -> bool:
+        """Whether a subnetwork is the same after some moves as after others."""
+        declared = self._diagram(boxes)
+        return declared.after(one) == declared.after(other)
 
     def cost_s(
         self,
-        boxes: Collection[str],
+        boxes: frozenset[str],
         moves: Sequence[Move],
         estimates: Mapping[str, Estimate],
         arrivals: Mapping[str, float],
@@ -100,30 +122,25 @@ class Subnetworks:
         Boxes that were not measured cost nothing and pass everything; arcs of which nothing is
         known bring one tuple.
         """
-        diagram = self.declared
-        for move in moves:
-            diagram = diagram.exchanged(move.target, move.place)
+        diagram = self._diagram(boxes).after(moves)
         rates: dict[str, float] = {}
         total = 0.0
         for place, box in diagram.boxes.items():
-            origin = diagram.origins[place]
-            if origin not in boxes:
-                continue
             rate = sum(rates.get(arc, arrivals.get(arc, 1.0)) for arc in box.sources())
-            known = estimates.get(origin, Estimate(0.0, 1.0))
+            known = estimates.get(diagram.origins[place], Estimate(0.0, 1.0))
             total += rate * known.cost_s
             rates[place] = rate * known.selectivity
         return total
 
-    def _next(
-        self, diagram: Diagram, boxes: Collection[str], estimates: Mapping[str, Estimate]
-    ) -> Move | None:
-        for place in diagram.boxes:
-            if diagram.origins[place] in boxes:
-                move = self._move(diagram, place, estimates)
-                if move is not None:
-                    return move
-        return None
+    def _diagram(self, boxes: frozenset[str]) -> Diagram:
+        """The boxes of a subnetwork as they are declared."""
+        if boxes not in self._declared:
+            self._declared[boxes] = Diagram.of(self.checked, boxes)
+        return self._declared[boxes]
+
+    def _next(self, diagram: Diagram, estimates: Mapping[str, Estimate]) -> Move | None:
+        found = (self._move(diagram, place, estimates) for place in diagram.boxes)
+        return next((move for move in found if move is not None), None)
 
     def _move(self, diagram: Diagram, place: str, estimates: Mapping[str, Estimate]) -> Move | None:
         """The move of the filter at a place past the box before it, if there is a reason to."""
@@ -148,7 +165,56 @@ class Subnetworks:
             f"(1 − s)/c of {own} is {one.ratio:.4g} ({one}),"
             f" of {passed} before it {other.ratio:.4g} ({other})"
         )
-        return Move(own, passed, place, target, why)
+        return Move(own, passed, place, target, why=why)
+
+    def _combining(self, diagram: Diagram) -> Move | None:
+        """The first filter that becomes a part of the one behind it."""
+        for place, box in diagram.boxes.items():
+            own = diagram.origins[place]
+            if not self.rules.is_movable(own):
+                continue
+            (target,) = box.sources()
+            before = diagram.origins.get(target)
+            if before is None or not self._is_free(target) or not self.rules.is_movable(before):
+                continue
+            why = f"one call instead of two: {before} and {own} are one filter"
+            return Move(own, before, place, target, "combined", why=why)
+        return None
+
+    def _narrowing(self, diagram: Diagram) -> list[Move]:
+        """The maps that need not give all their fields, as the next map does not keep them."""
+        readers = {arc: place for place, box in diagram.boxes.items() for arc in box.sources()}
+        found: list[Move] = []
+        for place, box in diagram.boxes.items():
+            own = diagram.origins[place]
+            if not isinstance(box, Map) or self.rules.calls(own):
+                continue
+            read = self._read_behind(diagram, place, readers)
+            schema = self.checked.arcs[own].schema
+            fields = tuple(n for n in schema.names if read is not None and n.lower() in read)
+            if fields and len(fields) < len(schema.names):
+                left = ", ".join(name for name in schema.names if name not in fields)
+                why = f"nobody behind it reads {left}"
+                found.append(Move(own, "", place, "", "narrowed", fields, why))
+        return found
+
+    def _read_behind(
+        self, diagram: Diagram, place: str, readers: Mapping[str, str]
+    ) -> frozenset[str] | None:
+        """The fields that are read up to the next map; None if others may need all of them."""
+        read: frozenset[str] = frozenset()
+        while self._is_free(place) and place in readers:
+            place = readers[place]
+            box, names = diagram.boxes[place], {diagram.origins[place]}
+            names |= diagram.combined.get(place, frozenset())
+            if any(map(self.rules.calls, names)) or not isinstance(box, Filter | Map):
+                return None
+            read = read.union(*map(self.rules.fields_read, names))
+            if isinstance(box, Map):
+                return read if box.keep != "*" else None
+            if not self.rules.has_one_arc(diagram.origins[place]):
+                return None
+        return None
 
     def _is_free(self, target: str) -> bool:
         """Whether the arc behind a place may carry other tuples.
@@ -164,8 +230,11 @@ def optimize(
     *,
     fixed: Collection[str] = (),
     resolver: Resolver | None = None,
+    separate: bool = False,
 ) -> Optimised:
     """The network with its boxes in the order of (1 − s) / c, as far as they commute.
+
+    See `Subnetworks` for the parameters.
 
     >>> from auroral.network.network import Network
     >>> net = Network("border")
@@ -180,6 +249,10 @@ def optimize(
     {'twice': ('filter', ('reports',)), 'some': ('map', ('twice',))}
     """
     outputs = [output.from_ for output in checked.network.outputs.values()]
-    subnetworks = Subnetworks(checked, [*outputs, *fixed], resolver)
-    moves = tuple(m for boxes in subnetworks.all for m in subnetworks.best(boxes, estimates))
+    subnetworks = Subnetworks(checked, [*outputs, *fixed], resolver, separate=separate)
+    moves = tuple(
+        move
+        for boxes in subnetworks.all
+        for move in subnetworks.tidied(boxes, subnetworks.best(boxes, estimates))
+    )
     return Optimised(as_moved(checked, moves, resolver), moves)

@@ -90,7 +90,7 @@ class CommutingRules:
         self._fixed = set(fixed)
         self._functions = {name.lower() for name in checked.network.functions}
         self._movable = {
-            name: self._fields_of(name, box)
+            name: self.fields_read(name)
             for name, box in checked.network.boxes.items()
             if isinstance(box, Filter) and self._may_move(name, box)
         }
@@ -120,7 +120,7 @@ class CommutingRules:
         """The entry of the table by which one box passes another; None if it may not."""
         fields = self._movable.get(behind)
         box = self._checked.network.boxes[before]
-        if fields is None or not self._has_one_arc(before, box):
+        if fields is None or not self.has_one_arc(before):
             return None
         if isinstance(box, Map):
             (schema,) = self._checked.schemas_of(before)
@@ -129,7 +129,7 @@ class CommutingRules:
         return COMMUTING[0] if isinstance(box, Filter) else COMMUTING[2]
 
     def _may_move(self, name: str, box: Filter) -> bool:
-        if box.where is None or not self._has_one_arc(name, box) or not self.is_plain(name):
+        if box.where is None or not self.has_one_arc(name) or not self.is_plain(name):
             return False
         if called_of(box.where, self._functions):
             return False
@@ -139,17 +139,23 @@ class CommutingRules:
             return False
         return True
 
-    def _has_one_arc(self, name: str, box: Box) -> bool:
+    def calls(self, name: str) -> bool:
+        """Whether a box calls Python functions."""
+        return calls_functions(self._checked.network.boxes[name], self._functions)
+
+    def fields_read(self, name: str) -> frozenset[str]:
+        """The fields that a box with one input reads, in lower case."""
+        box = self._checked.network.boxes[name]
+        (fields,) = box.reads(self._checked.schemas_of(name), self._scope)
+        return frozenset(field.lower() for field in fields)
+
+    def has_one_arc(self, name: str) -> bool:
         """Whether nobody reads another arc than the one that is named like the box."""
+        box = self._checked.network.boxes[name]
         if not isinstance(box, Filter):
             return True
         rest = str(ArcId(name, REST))
         return box.where is not None and rest not in self._readers and rest not in self._fixed
-
-    def _fields_of(self, name: str, box: Filter) -> frozenset[str]:
-        """The fields that a filter reads, in lower case."""
-        (fields,) = box.reads(self._checked.schemas_of(name), self._scope)
-        return frozenset(field.lower() for field in fields)
 
 
 def calls_functions(box: Box, functions: Collection[str]) -> bool:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from auroral.boxes import Filter, Map
 from auroral.boxes.table_write import TableWrite
-from auroral.ids import ArcId
+from auroral.ids import ArcId, QueryBoxId, is_eddy
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.fusion import Fusion
 from auroral.scheduling.table_stages import connected_boxes, table_stages, tables_of
@@ -41,7 +41,12 @@ class Superbox:
 
 
 def superboxes(
-    checked: CheckedNetwork, wanted: Iterable[str], fusion: Fusion | None = None
+    checked: CheckedNetwork,
+    wanted: Iterable[str],
+    fusion: Fusion | None = None,
+    *,
+    beside: Collection[str] = (),
+    apart: Collection[str] = (),
 ) -> tuple[Superbox, ...]:
     """Fuse the boxes that lead to the `wanted` arcs, in flow order; others are left out.
 
@@ -49,6 +54,9 @@ def superboxes(
     scanned once, if they lead to outputs of the same worth. A stateful box runs with the boxes
     before it if they serve nobody else; otherwise what it reads is written to a log. Boxes that
     change tables run whether or not anybody reads them.
+
+    Arcs `beside` are wanted, but do not keep a stateful box from running with the boxes before it:
+    the superbox writes them, too, unless its stateful box is `apart`.
     """
     boxes = checked.network.boxes
     fusion = Fusion.of(checked.network) if fusion is None else fusion
@@ -56,7 +64,9 @@ def superboxes(
     writes = [name for name in checked.order if isinstance(boxes[name], TableWrite)]
     needed = [name for name in checked.order if name in _upstream(checked, [*outputs, *writes])]
     own = {
-        name: () if fusion.mode == "box" else _private(checked, name, needed, outputs)
+        name: ()
+        if fusion.mode == "box"
+        else _private(checked, name, needed, _ends(outputs, name, beside, apart))
         for name in needed
         if boxes[name].stateful
     }
@@ -87,6 +97,16 @@ def _holds(checked: CheckedNetwork, name: str) -> bool:
     """Whether a box keeps groups of order-agnostic boxes apart."""
     box = checked.network.boxes[name]
     return box.stateful or box.uses_tables
+
+
+def _ends(
+    outputs: Sequence[str], stateful: str, beside: Collection[str], apart: Collection[str]
+) -> list[str]:
+    """The arcs before which no box can run with a stateful one."""
+    # A query may fail, and its boxes go; an eddy has tasks that read a part of the train each.
+    if stateful in apart or QueryBoxId.query_of(stateful) is not None or is_eddy(stateful):
+        return list(outputs)
+    return [arc for arc in outputs if arc not in beside]
 
 
 def _private(

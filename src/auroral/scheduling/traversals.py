@@ -52,6 +52,11 @@ class SuperboxTree:
         return fed
 
     @cached_property
+    def readers(self) -> dict[str, tuple[str, ...]]:
+        """The boxes of the tree that each box feeds."""
+        return {name: tuple(reader for reader, _ in fed) for name, fed in self.fed.items()}
+
+    @cached_property
     def results(self) -> float:
         """How many results there are for each tuple that the root takes."""
         arcs = self.model.boxes[self.root].selectivities
@@ -174,7 +179,7 @@ def _push(
     for name in order:
         if name in full and name not in excluded:
             called.append(name)
-            full.update(reader for reader, _ in tree.fed[name])
+            full.update(tree.readers[name])
     return called
 
 
@@ -196,7 +201,7 @@ def _min_memory(
             return order + _push(tree, tree.post_order, full, excluded)
         name = min(full, key=rank.__getitem__)
         full.discard(name)
-        full.update(reader for reader, _ in tree.fed[name] if reader not in excluded)
+        full.update(reader for reader in tree.readers[name] if reader not in excluded)
         order.append(name)
     return order
 

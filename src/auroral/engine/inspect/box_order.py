@@ -32,7 +32,7 @@ def explained_order(
         if not moves:
             lines.append("  with assumed costs they stay; measured costs decide while it runs")
             continue
-        runs = [box for box in subnetworks.origins(moves).values() if box in boxes]
+        runs = subnetworks.origins(boxes, moves).values()
         lines.append(f"  with assumed costs: {' → '.join(runs)}; measured costs decide")
         for move in moves:
             pair = subnetworks.rules.pair(move.past, move.box)

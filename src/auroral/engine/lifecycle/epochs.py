@@ -166,7 +166,7 @@ class EpochSchedule:
 
 
 def _moves(documents: Sequence[Mapping[str, Any]]) -> tuple[Move, ...]:
-    return tuple(Move(**document) for document in documents)
+    return tuple(map(Move.parse, documents))
 
 
 def _read(flows: Sequence[Sequence[str]]) -> Flows:

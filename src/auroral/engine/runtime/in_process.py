@@ -27,7 +27,7 @@ from auroral.spark.boxes import physical_of
 from auroral.spark.plans.counting import inner_arcs
 from auroral.spark.plans.physical import Given, Physical
 from auroral.spark.plans.plan import arc_schema, in_order
-from auroral.spark.plans.stateful import StatefulPlan, layout_of, reads_logs
+from auroral.spark.plans.stateful import StatefulPlan, layout_of, reads_logs, writes_all
 from auroral.spark.running import stateful_runner
 from auroral.spark.running.executor import Files
 from auroral.spark.running.runner import StepResult
@@ -133,6 +133,7 @@ class InProcessKernelRunner:
         self.buckets = buckets if self.physical.keys is not None else 1
         self._layout = layout_of(self.physical, checked, superbox, progressing, self.buckets)
         self.reads = reads_logs(self.physical, superbox) or self._layout.boxes is not None
+        self.writes_all = writes_all(self._layout, checked, superbox)
         directory.mkdir(parents=True, exist_ok=True)
         self._job = directory / "job"
 

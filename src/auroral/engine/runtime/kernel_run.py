@@ -138,13 +138,16 @@ class KernelRun:
         if not any(rows.values()) and not request.idle:
             return KernelResult()
         given = {source: held for source, held in files.items() if held}
-        notes, main = self.runner.run(given, self._job(request))
+        told, main = self.runner.run(given, self._job(request))
+        notes = [note for note in told if note["bucket"] is not None]
         result = self._result(train, notes, main)
         result.shed = counts_of(rows, _dropped(notes, shared_out=request.shared_out))
         rows = {s: n - (result.shed[s].dropped if s in result.shed else 0) for s, n in rows.items()}
         self._require_all(notes, rows)
+        for note in [note for note in told if note["bucket"] is None]:
+            self._keep_arcs(train, note, result)
         received = sum(sum(note["received"]) for note in notes)
-        passed: Mapping[str, int] = next((note["passed"] for note in notes), {})
+        passed: Mapping[str, int] = next((note["passed"] for note in told), {})
         result.flow = StepFlow(rows, passed, received)
         return result
 
@@ -200,10 +203,7 @@ class KernelRun:
                 if reason in LATE:
                     _add(result.counts, (self.name, "late"), count)
                 _add(result.counts, (self.name, f"late: {reason}"), count)
-            result.letters += [
-                DeadLetter(self.name, "python function", None, reason, self._named(row))
-                for reason, row in note["dead"]
-            ]
+            result.letters += self._letters(note)
         if main is not None and main.num_rows:
             result.unwritten.append(UnwrittenSegment(self.name, main, train.last))
             _add(result.counts, (self.name, "tuples"), main.num_rows)
@@ -211,6 +211,20 @@ class KernelRun:
             if StateLogId.parse(segment.log) is None:
                 _add(result.counts, (segment.log, "tuples"), segment.rows)
         return result
+
+    def _keep_arcs(self, train: Train, note: Mapping[str, Any], result: KernelResult) -> None:
+        """Take in the arcs before the kernel that a task has written."""
+        for arc, files in note["kept"].items():
+            written = [_emitted(arc, file, train) for file in files]
+            result.written += written
+            _add(result.counts, (arc, "tuples"), sum(segment.rows for segment in written))
+        result.letters += self._letters(note)
+
+    def _letters(self, note: Mapping[str, Any]) -> list[DeadLetter]:
+        return [
+            DeadLetter(self.name, "python function", None, reason, self._named(row))
+            for reason, row in note["dead"]
+        ]
 
     def _named(self, row: str) -> str:
         """The start and group of a window, or the like, under the names of the arc's fields."""

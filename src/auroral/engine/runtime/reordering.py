@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,8 +66,8 @@ class OrderOptimizer:
         self._steps: dict[str, int] = {}
         """By box, its steps so far."""
         self._histories: dict[frozenset[str], _History] = {}
-        self._looked_at = 0
-        self._seen = 0
+        self._stepped: set[str] = set()
+        """The boxes that have run since the last decision."""
         self.changes = 0
         """How often boxes have changed places."""
 
@@ -75,7 +75,7 @@ class OrderOptimizer:
         """A step was committed."""
         if not step.work or step.outcome.flow is None:
             return
-        self._seen += 1
+        self._stepped.update(step.work)
         for box, done in step.work.items():
             known = self._measured.get(box, Measured())
             self._measured[box] = known.after(done.tuples_in, done.tuples_out, done.function_s)
@@ -90,23 +90,21 @@ class OrderOptimizer:
         """The moves that there should be; None if those that there are may stay."""
         if subnetworks is None:
             return OrderChange(()) if current else None
-        if self._seen == self._looked_at:
-            return None
-        self._looked_at = self._seen
-        found: list[Move] = []
-        reasons: list[tuple[str, str]] = []
-        changed = False
-        for boxes in subnetworks.all:
+        of_box = subnetworks.of_box
+        stepped = dict.fromkeys(of_box[box] for box in self._stepped if box in of_box)
+        self._stepped = set()
+        found, reasons = current, list[tuple[str, str]]()
+        for boxes in stepped:
             own = tuple(move for move in current if move.box in boxes)
             better = self._better(subnetworks, boxes, own)
             if better is not None:
-                changed = True
+                others = tuple(move for move in found if move.box not in boxes)
+                found = (*others, *better.moves)
                 reasons += better.reasons
-            found += own if better is None else better.moves
-        if not changed:
+        if not reasons:
             return None
         self.changes += 1
-        return OrderChange(tuple(found), tuple(reasons))
+        return OrderChange(found, tuple(reasons))
 
     def estimates(self, subnetworks: Subnetworks, boxes: Collection[str]) -> dict[str, Estimate]:
         """What is known of some boxes: the time in Python functions is measured, other is not.
@@ -135,30 +133,24 @@ class OrderOptimizer:
         if not history.is_settled(step):
             return None
         estimates = self.estimates(subnetworks, boxes)
-        if not estimates.keys() >= {box for move in current for box in (move.box, move.past)}:
+        passed = tuple(move for move in current if move.tactic == "passed")
+        if not estimates.keys() >= {box for move in passed for box in (move.box, move.past)}:
             return None  # an earlier run has found that order; it was not measured again yet
         best = subnetworks.best(boxes, estimates)
-        if subnetworks.places(best) == subnetworks.places(current):
-            return None
         now_s, then_s = (
-            subnetworks.cost_s(boxes, moves, estimates, self._arrivals) for moves in (current, best)
+            subnetworks.cost_s(boxes, moves, estimates, self._arrivals) for moves in (passed, best)
         )
         step_s = max((self._step_s.get(box, 0.0) for box in boxes), default=0.0)
         gain_s = now_s - then_s
         worth = gain_s >= max(LEAST_GAIN * now_s, LEAST_OF_STEP * step_s)
         if best and not worth:
-            return None  # the declared order needs no gain to be taken again
+            best = passed  # the declared order needs no gain to be taken again
+        best = subnetworks.tidied(boxes, best) if estimates else current
+        if subnetworks.is_same(boxes, best, current):
+            return None
         history.change(step)
-        reasons = [
-            (m.box, f"in front of {m.past}: {m.why}; a step saves {gain_s:.3g} s")
-            for m in best
-            if m not in current
-        ]
-        reasons += [
-            (m.box, f"back behind {m.past}: in front of it, it saves nothing any more")
-            for m in current
-            if m not in best
-        ]
+        reasons = [(m.box, _forward(m, gain_s)) for m in best if m not in current]
+        reasons += [(m.box, _back(m)) for m in current if m not in best]
         return OrderChange(best, tuple(reasons))
 
     def statistics(
@@ -175,6 +167,18 @@ class OrderOptimizer:
         }
 
 
+def _forward(move: Move, gain_s: float) -> str:
+    if move.tactic == "passed":
+        return f"in front of {move.past}: {move.why}; a step saves {gain_s:.3g} s"
+    return f"{move.tactic}: {move.why}"
+
+
+def _back(move: Move) -> str:
+    if move.tactic == "passed":
+        return f"back behind {move.past}: in front of it, it saves nothing any more"
+    return f"no longer {move.tactic}: boxes around it have moved"
+
+
 def _shown(estimate: Estimate) -> dict[str, float]:
     return {
         "cost_s": estimate.cost_s,
@@ -189,12 +193,10 @@ def _shown_parts(
     """The boxes of each subnetwork in flow order, as declared and as they run."""
     if subnetworks is None:
         return []
-    origins: Mapping[str, str] = subnetworks.origins(current)
-    declared = subnetworks.checked.order
     return [
         {
-            "declared": [name for name in declared if name in boxes],
-            "runs": [name for name in origins.values() if name in boxes],
+            "declared": list(subnetworks.origins(boxes, ())),
+            "runs": list(subnetworks.origins(boxes, current).values()),
         }
         for boxes in subnetworks.all
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from auroral.errors import AuroralError
 from auroral.network.box import Box
 from auroral.network.check import CheckedNetwork
@@ -83,9 +85,10 @@ class ValueTrials:
         for segment in reversed(self._store.segments(arc)):
             if segment.file is not None and segment.rows:
                 table = self._store.table(segment)
-                step = max(1, table.num_rows // _SAMPLE)
                 shown = table.drop_columns([n for n in HIDDEN if n in table.column_names])
-                rows += shown.take(list(range(0, table.num_rows, step))).to_pylist()
+                # By chance, since every n-th tuple may be of a kind; the same each time.
+                chosen = np.random.default_rng(0).permutation(table.num_rows)[:_SAMPLE]
+                rows += shown.take(np.sort(chosen)).to_pylist()
             if len(rows) >= _SAMPLE:
                 break
         return rows[:_SAMPLE]

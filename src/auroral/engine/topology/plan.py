@@ -25,6 +25,7 @@ from auroral.network.check import CheckedNetwork
 from auroral.network.point_names import point_arcs
 from auroral.network.queries import Query
 from auroral.optimizer import Subnetworks, as_moved
+from auroral.scheduling.fusion import Fusion
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import KernelRunner, PlainRunner
 from auroral.storage import Store
@@ -73,7 +74,8 @@ class ExecutionPlan:
         points = [point.arc for point in kept_arcs(network).values()]
         views = [view.from_ for view in network.views.values()]
         read = [*point_arcs(network).values(), *points, *views]
-        return Subnetworks(self.unmoved, [*self.arcs.values(), *read], self.resolver)
+        fixed, separate = [*self.arcs.values(), *read], Fusion.of(network).mode == "box"
+        return Subnetworks(self.unmoved, fixed, self.resolver, separate=separate)
 
     def warm_up(self) -> None:
         """Let Spark compile what is new, while others work.
@@ -109,32 +111,41 @@ def make_plan(
     unmoved = check_expanded(resolver, epoch, queries)
     checked = as_moved(unmoved, epoch.moves, resolver)
     arcs = output_arcs(checked, epoch.declared.bound)
-    superboxes = all_superboxes(checked, arcs, standalone, epoch.declared.demanded)
     changed = None
     if before is not None and before.epoch.declared is not epoch.declared:
         declared = before.epoch.declared.network, epoch.declared.network
         changed = compare(before.checked, checked, declared)
     elif before is not None and before.epoch.moves != epoch.moves:
         changed = reordered(before.checked, checked)
-    same = frozenset(
-        s for s in superboxes if before is not None and _is_same(s, standalone, before, changed)
-    )
     watermarks = WatermarkTracker(checked)
     progressing = {arc: list(marks) for arc, marks in watermarks.arcs().items()}
     place = new_place(store)
-    stateful = {
-        superbox.stateful: kernel_runner(
-            settings.executor,
-            checked,
-            watermarks,
-            superbox,
-            place / file_name(superbox.stateful),
-            buckets=store.buckets,
-            progressing=progressing,
+    apart: frozenset[str] = frozenset()
+    while True:
+        superboxes = all_superboxes(checked, arcs, standalone, epoch.declared.demanded, apart)
+        same = frozenset(
+            s for s in superboxes if before is not None and _is_same(s, standalone, before, changed)
         )
-        for superbox in superboxes
-        if superbox.stateful and superbox not in same
-    }
+        stateful = {
+            superbox.stateful: kernel_runner(
+                settings.executor,
+                checked,
+                watermarks,
+                superbox,
+                place / file_name(superbox.stateful),
+                buckets=store.buckets,
+                progressing=progressing,
+            )
+            for superbox in superboxes
+            if superbox.stateful and superbox not in same
+        }
+        # Only Spark can compute what these read, and then it is not there to be written, too.
+        spoilt = [name for name, one in stateful.items() if not one.writes_all]
+        if not spoilt:
+            break
+        apart |= frozenset(spoilt)
+        for one in stateful.values():
+            one.discard()
     runner = settings.executor.plain(checked, place / "plain@")
     return ExecutionPlan(
         epoch,

@@ -63,18 +63,21 @@ def all_superboxes(
     outputs: Mapping[str, str],
     standalone: ActiveStandalone,
     demanded: Collection[str] = (),
+    apart: Collection[str] = (),
 ) -> tuple[Superbox, ...]:
     """Fused boxes, and one empty superbox per stream that feeds none: its log moves on too.
 
     Arcs whose history is kept, and those of `demanded` views, are written to logs, as those of
-    outputs are.
+    outputs are. A box with state runs with the boxes before it all the same, unless it is `apart`.
 
     The boxes of queries that failed are left out, of what would be fused without that: what
     others read, and where they are, stays as it was.
     """
     eddies = [name for name, box in checked.network.boxes.items() if isinstance(box, Eddy)]
     kept = [one.arc for one in kept_arcs(checked.network, demanded).values()]
-    fused = superboxes(checked, [*outputs.values(), *kept, *eddies])
+    beside = {*kept} - {*outputs.values()}
+    wanted = [*outputs.values(), *kept, *eddies]
+    fused = superboxes(checked, wanted, beside=beside, apart=apart)
     left = {box for box in checked.network.boxes if standalone.owner(box) not in standalone.failed}
     fused = tuple(superbox.having(left) for superbox in fused)
     read = {source for superbox in fused for source in superbox.sources}

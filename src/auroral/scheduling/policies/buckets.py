@@ -150,8 +150,9 @@ class BucketedUtility:
         self.evaluated += 1
         queue = table[box]
         if not is_ready(queue):
-            self._move(box, None)
-            self._calendar.remove(box)
+            if box in self._entries:
+                self._move(box, None)
+                self._calendar.remove(box)
             if not queue.queued:
                 queue.priority = None
             return

@@ -13,8 +13,6 @@ BUCKETED_FROM = 300
 """From so many boxes on, evaluating all of them at each decision takes too long."""
 _DEAR_CALL = 10.0
 """A call whose fixed cost is that of so many tuples is dear: boxes are fused."""
-_CHEAP_CALL = 0.1
-"""A call whose fixed cost is such a part of a tuple's is cheap: boxes are called one by one."""
 
 
 def choose(settings: SchedulerSettings, model: FlowModel) -> SchedulerSettings:
@@ -28,7 +26,7 @@ def choose(settings: SchedulerSettings, model: FlowModel) -> SchedulerSettings:
     ('rr', 'fuse')
     >>> print(*chosen.reasons, sep="\\n")
     scheduler rr: no output has a latency graph
-    superbox fuse: a call costs as much as 3,000 tuples
+    superbox fuse: no output has a latency graph, so as few calls as possible
     traversal mc: fused boxes run in flow order
     """
     reasons: list[str] = []
@@ -56,21 +54,24 @@ def choose(settings: SchedulerSettings, model: FlowModel) -> SchedulerSettings:
     )
 
 
+def _latency_graphs(model: FlowModel) -> int:
+    declared = [output.qos for output in model.outputs.values()]
+    return sum(qos is not None and qos.latency is not None for qos in declared)
+
+
 def _scheduler(model: FlowModel) -> tuple[SchedulerName, str]:
-    graphs = [
-        output.name
-        for output in model.outputs.values()
-        if output.qos is not None and output.qos.latency is not None
-    ]
+    graphs = _latency_graphs(model)
     if not graphs:
         return "rr", "no output has a latency graph"
-    count = f"{len(graphs)} of {len(model.outputs)} outputs have a latency graph"
+    count = f"{graphs} of {len(model.outputs)} outputs have a latency graph"
     if len(model.boxes) < BUCKETED_FROM:
         return "qos", count
     return "qos-bucketed", f"{count}, and there are {len(model.boxes):,} boxes"
 
 
 def _superbox(model: FlowModel) -> tuple[SuperboxMode, str]:
+    if not _latency_graphs(model):
+        return "fuse", "no output has a latency graph, so as few calls as possible"
     calls_s = sum(box.call_s for box in model.boxes.values())
     tuples_s = sum(box.cost_s for box in model.boxes.values())
     if not calls_s and not tuples_s:
@@ -78,8 +79,7 @@ def _superbox(model: FlowModel) -> tuple[SuperboxMode, str]:
     if not tuples_s or calls_s / tuples_s >= _DEAR_CALL:
         price = f"{calls_s / tuples_s:,.0f}" if tuples_s else "any number of"
         return "fuse", f"a call costs as much as {price} tuples"
-    if calls_s / tuples_s <= _CHEAP_CALL:
-        return "box", "calls cost next to nothing"
+    # Not `box`: in many plans, urgent tuples would wait for others between their boxes.
     return "application", f"a call costs as much as {calls_s / tuples_s:.1f} tuples"
 
 

@@ -76,23 +76,34 @@ class PlanBuilder:
         self, tree: SuperboxTree, candidate: Candidate, table: QueueTable, taken: Collection[str]
     ) -> list[str]:
         queues = table.queues
-        excluded = {
-            name
-            for name in tree.boxes
-            if name in taken or name not in queues or queues[name].running
-        }
-        ready = [name for name in tree.boxes if name not in excluded and queues[name].queued]
-        kept = set(tree.downstream[candidate.box])
-        if self._settings.superbox == "spanner":
-            others = [name for name in ready if name != candidate.box]
-            others.sort(key=lambda name: -(queues[name].priority or 0.0))
-            for name in others[: self._settings.spanner_boxes - 1]:
-                kept.update(tree.downstream[name])
-        else:
-            kept |= self._in_memory(tree, table)
-        excluded.update(name for name in tree.boxes if name not in kept)
-        waiting = [name for name in ready if name in kept]
-        return traverse(tree, waiting, self._traversal(waiting, table), excluded)
+        excluded: set[str] = set()
+        ready: list[str] = []
+        is_all_there = True
+        for name in tree.boxes:
+            queue = queues[name]
+            is_all_there = is_all_there and queue.resident >= _IN_MEMORY
+            if queue.running or name in taken:
+                excluded.add(name)
+            elif queue.queued:
+                ready.append(name)
+        if self._settings.superbox == "spanner" or not is_all_there:
+            kept = set(tree.downstream[candidate.box])
+            if self._settings.superbox == "spanner":
+                kept |= self._spanned(tree, candidate, ready, table)
+            else:
+                kept |= self._in_memory(tree, table)
+            excluded.update(name for name in tree.boxes if name not in kept)
+            ready = [name for name in ready if name in kept]
+        return traverse(tree, ready, self._traversal(ready, table), excluded)
+
+    def _spanned(
+        self, tree: SuperboxTree, candidate: Candidate, ready: list[str], table: QueueTable
+    ) -> set[str]:
+        """What the tuples of the boxes of the next highest priorities pass."""
+        others = [name for name in ready if name != candidate.box]
+        others.sort(key=lambda name: -(table[name].priority or 0.0))
+        chosen = others[: self._settings.spanner_boxes - 1]
+        return {box for name in chosen for box in tree.downstream[name]}
 
     def _in_memory(self, tree: SuperboxTree, table: QueueTable) -> set[str]:
         """The boxes that are met upstream before one whose queue is not in memory [1 §4.3]."""
@@ -100,8 +111,7 @@ class PlanBuilder:
         stack = [tree.root]
         while stack:
             name = stack.pop()
-            queue = table.queues.get(name)
-            if name not in found and (queue is None or queue.resident >= _IN_MEMORY):
+            if name not in found and table[name].resident >= _IN_MEMORY:
                 found.add(name)
                 stack += self._model.boxes_before(name)
         return found

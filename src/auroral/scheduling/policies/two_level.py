@@ -32,6 +32,7 @@ class TwoLevelScheduler:
         self.ranking = make_ranking(self.settings)
         self._table: QueueTable | None = None
         self._ready: set[str] = set()
+        """The boxes that can be called, as far as plans depend on their number."""
 
     @property
     def evaluated(self) -> int:
@@ -72,8 +73,9 @@ class TwoLevelScheduler:
             self._table = table
             changed = list(self._place)
         candidates = self.ranking.rank(table, changed, now_s)
-        for box in changed:
-            (self._ready.add if is_ready(table[box]) else self._ready.discard)(box)
+        if self.settings.superbox == "fuse":
+            for box in changed:
+                (self._ready.add if is_ready(table[box]) else self._ready.discard)(box)
         plans: list[SchedulingPlan] = []
         taken: set[str] = set()
         while len(plans) < free:

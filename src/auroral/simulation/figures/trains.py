@@ -38,7 +38,7 @@ def train_sizes(scale: FigureScale) -> SimulationReport:
                 model,
                 scheduler,
                 0.1,
-                scale.tuples(8_000),
+                scale.tuples(4_000),
                 scale,
                 process=BurstArrivals(burst),
             )

@@ -66,7 +66,7 @@ def cost_or_latency(scale: FigureScale) -> SimulationReport:
                 model,
                 settings,
                 0.5,
-                scale.tuples(20_000),
+                scale.tuples(10_000),
                 scale,
                 process=process,
                 machine=machine,

@@ -49,6 +49,8 @@ def columns_before_kernel(
     assert superbox.stateful is not None
     arcs = checked.network.boxes[superbox.stateful].sources()
     needs = _Needs(checked, superbox)
+    for arc in arcs_before_kernel(checked, superbox):
+        needs.add(arc, checked.arcs[arc].schema.names)
     inputs: list[ColumnStage] = []
     try:
         for port, (arc, columns) in enumerate(zip(arcs, physical.inputs, strict=True)):
@@ -63,6 +65,11 @@ def columns_before_kernel(
     except _NotColumnsError:
         return None
     return ColumnBoxes(needs.read(), (*stages, *inputs))
+
+
+def arcs_before_kernel(checked: CheckedNetwork, superbox: Superbox) -> list[str]:
+    """The arcs of a superbox that are written to logs, although a kernel runs behind them."""
+    return [a for a in superbox.terminals if checked.arcs[a].producer != superbox.stateful]
 
 
 def columns_of_superbox(checked: CheckedNetwork, superbox: Superbox) -> ColumnBoxes | None:

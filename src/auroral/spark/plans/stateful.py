@@ -27,7 +27,7 @@ from auroral.network.check import CheckedNetwork
 from auroral.network.types import Field, Schema, Type
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.plans.attempts import computed
-from auroral.spark.plans.column_boxes import columns_before_kernel
+from auroral.spark.plans.column_boxes import arcs_before_kernel, columns_before_kernel
 from auroral.spark.plans.frame import Frame, Lane
 from auroral.spark.plans.functions import result_column
 from auroral.spark.plans.lowering import lower
@@ -90,6 +90,10 @@ def layout_of(
     else:
         boxes = columns_before_kernel(checked, superbox, physical)
         inputs = _carried(physical) if boxes is None else _computed_inputs(physical)
+    kept = {}
+    for arc in arcs_before_kernel(checked, superbox) if boxes is not None else ():
+        schema = arc_schema(checked.arcs[arc].schema)
+        kept[arc] = OutputPort((), schema, tuple(progressing.get(arc, ())))
     ports = {}
     for port, columns in physical.ports.items():
         arc = f"{box}.{port}" if port else box
@@ -101,7 +105,12 @@ def layout_of(
         own = [pa.field(name, type.arrow()) for name, type in physical.returns]
         returned = pa.schema([*(pa.field(*hidden) for hidden in _HIDDEN), *own])
     keys = physical.keys or tuple(() for _ in physical.inputs)
-    return Layout(inputs, keys, buckets, ports, returned, physical.whole, boxes)
+    return Layout(inputs, keys, buckets, ports, returned, physical.whole, boxes, kept)
+
+
+def writes_all(layout: Layout, checked: CheckedNetwork, superbox: Superbox) -> bool:
+    """Whether tasks can write all arcs of a superbox, also those before the kernel."""
+    return all(arc in layout.kept for arc in arcs_before_kernel(checked, superbox))
 
 
 def reads_logs(physical: Physical, superbox: Superbox) -> bool:

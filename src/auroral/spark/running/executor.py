@@ -69,6 +69,11 @@ class KernelRunner(Protocol):
         """Whether tasks read the files of a train themselves."""
         ...
 
+    @property
+    def writes_all(self) -> bool:
+        """Whether tasks can write all arcs of the superbox, also those before the kernel."""
+        ...
+
     def run(self, train: Files, job: Job) -> tuple[list[dict[str, Any]], pa.Table | None]:
         """Run a step: the notes of every bucket, and the main arc's tuples if Spark has them."""
         ...

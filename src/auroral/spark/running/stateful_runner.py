@@ -25,6 +25,7 @@ from auroral.spark.plans.stateful import (
     compile_stateful,
     layout_of,
     reads_logs,
+    writes_all,
 )
 from auroral.spark.running.sheltering import Shelter
 from auroral.spark.running.train_file import TrainFile
@@ -88,6 +89,7 @@ class StatefulRunner:
         )
         self.reads = reads_logs(self.physical, superbox) or self._layout.boxes is not None
         """Whether tasks read the logs themselves, so that Spark has nothing to scan."""
+        self.writes_all = writes_all(self._layout, checked, superbox)
         self._job = directory / "job"
         self._shelter = Shelter(session)
         self._reading_plans: dict[int, CompiledPlan[StatefulPlan]] = {}

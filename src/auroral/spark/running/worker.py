@@ -75,6 +75,8 @@ class Layout:
     """Whether the kernel gets all tuples, whatever the bucket, and writes ports of its own."""
     boxes: ColumnBoxes | None = None
     """What is computed of the files that tasks read; None if they hold the kernel's columns."""
+    kept: Mapping[str, Port] = field(default_factory=dict)
+    """Arcs before the kernel that a task writes to segments; their schemas without `_sub`."""
 
 
 @dataclass(frozen=True)
@@ -152,8 +154,11 @@ def reading_task(kernel: Kernel, layout: Layout, path: str, tasks: int) -> Task:
         for number in numbers if job is not None else ():
             assert job is not None
             share = job.of_task(number, tasks)
-            inputs, passed, dropped = _read_inputs(share, layout)
+            inputs, passed, dropped, made = _read_inputs(share, layout)
             told = replace(job, passed=passed, dropped=dropped)
+            if number == 0 and any(arc in made for arc in layout.kept):
+                # All tasks have made the whole arcs.
+                yield from _Bucket(kernel, layout, told, None).write_kept(made)
             if layout.whole:
                 buckets = [number] if job.shared_out else range(number, layout.buckets, tasks)
                 yield from _run_whole(kernel, layout, told, inputs, buckets)
@@ -224,10 +229,12 @@ def _carried(rows: pa.Table | None, layout: Layout, port: int) -> pa.Table:
     )
 
 
-def _read_inputs(job: Job, layout: Layout) -> tuple[list[pa.Table], dict[str, int], Dropped]:
+def _read_inputs(
+    job: Job, layout: Layout
+) -> tuple[list[pa.Table], dict[str, int], Dropped, Mapping[str, pa.Table]]:
     """The tuples of all inputs, from the train's files; how many arcs before them carried.
 
-    And what drop boxes dropped of the files.
+    And what drop boxes dropped of the files, and the tuples of these arcs.
     """
     ports = range(len(layout.inputs))
     tally = DropTally()
@@ -237,7 +244,7 @@ def _read_inputs(job: Job, layout: Layout) -> tuple[list[pa.Table], dict[str, in
             own = DropTally()  # several inputs may be one arc
             tables.append(_read_input(job, layout, port, own))
             tally.dropped |= own.dropped
-        return tables, {}, tally.dropped
+        return tables, {}, tally.dropped, {}
     arcs = {
         arc: read_arc(job.files[source], fields, job.drops.get(source, ()), tally)
         for source, (arc, fields) in enumerate(layout.boxes.reads.items())
@@ -246,7 +253,7 @@ def _read_inputs(job: Job, layout: Layout) -> tuple[list[pa.Table], dict[str, in
     made = layout.boxes.run(arcs)
     apart = {*arcs, *map(kernel_input, ports)}
     passed = {arc: table.num_rows for arc, table in made.items() if arc not in apart}
-    return [_computed_input(made, layout, port) for port in ports], passed, tally.dropped
+    return [_computed_input(made, layout, port) for port in ports], passed, tally.dropped, made
 
 
 def read_arc(
@@ -327,9 +334,9 @@ def _table_rows(file: str, kernel: Kernel, port: int, inputs: Sequence[pa.Table]
 
 
 class _Bucket:
-    """One bucket's share of a step."""
+    """One bucket's share of a step; without a bucket, what is done once for all."""
 
-    def __init__(self, kernel: Kernel, layout: Layout, job: Job, bucket: int):
+    def __init__(self, kernel: Kernel, layout: Layout, job: Job, bucket: int | None):
         self._kernel, self._layout, self._job, self._bucket = kernel, layout, job, bucket
         self._written: list[Path] = []
 
@@ -357,7 +364,26 @@ class _Bucket:
             sync_files(self._written)
         yield from self._returned(emitted.ports.get(""), json.dumps(note))
 
+    def write_kept(self, arcs: Mapping[str, pa.Table]) -> Iterator[pa.RecordBatch]:
+        """Write arcs before the kernel; the note is of no bucket."""
+        written = {}
+        for arc, port in self._layout.kept.items():
+            table = arcs.get(arc)
+            if table is None or not table.num_rows:
+                continue
+            ranked = "_sub" in table.column_names
+            schema = port.schema.insert(2, _HIDDEN[2]) if ranked else port.schema
+            ordered = in_order_of_arrival(table.select(schema.names))
+            whole = ordered if ordered.schema == schema else ordered.cast(schema)
+            written[arc] = self._write_arc(whole, arc, port.progressing)
+        if self._job.sync:
+            sync_files(self._written)
+        note: dict[str, Any] = {"bucket": None}
+        note |= {"passed": dict(self._job.passed), "kept": written, "dead": []}
+        yield from self._returned(None, json.dumps(note))
+
     def _state(self) -> Mapping[str, Any]:
+        assert self._bucket is not None
         files = self._job.state.get(self._bucket, {})
         if self._layout.whole:
             return files
@@ -386,21 +412,29 @@ class _Bucket:
             if port is not None:
                 columns = [table[column] for column in ("_seq", "_ts", "_sub", *port.columns)]
                 table = pa.Table.from_arrays(columns, names=port.schema.names).cast(port.schema)
-            written[name] = []
             # By moment is enough: whoever reads a log sorts what one moment made.
-            for piece in pieces(by_moment(table)):
-                file = self._write(piece, name or "main")
-                moments = piece["_seq"].to_numpy()
-                file["moments"] = [int(moments[0]), int(moments[-1])]
-                file["bounds"] = bounds_of(piece, port.progressing if port else ())
-                written[name].append(file)
+            progressing = port.progressing if port else ()
+            written[name] = self._write_arc(by_moment(table), name or "main", progressing)
+        return written
+
+    def _write_arc(
+        self, table: pa.Table, name: str, progressing: Sequence[str]
+    ) -> list[dict[str, Any]]:
+        written = []
+        for piece in pieces(table):
+            file = self._write(piece, name)
+            moments = piece["_seq"].to_numpy()
+            file["moments"] = [int(moments[0]), int(moments[-1])]
+            file["bounds"] = bounds_of(piece, progressing)
+            written.append(file)
         return written
 
     def _write(self, table: pa.Table, what: str) -> dict[str, Any]:
         job, context = self._job, self._job.context
         what = _UNSAFE.sub("-", what)
         unique = uuid.uuid4().hex[:12]
-        name = f"{job.number}-{context.first}-{context.last}-{self._bucket}-{what}-{unique}.parquet"
+        bucket = self._bucket or 0
+        name = f"{job.number}-{context.first}-{context.last}-{bucket}-{what}-{unique}.parquet"
         path = Path(job.directory) / name
         size, crc = write_file(path, encode(table), sync=False)
         self._written.append(path)
