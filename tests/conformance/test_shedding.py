@@ -6,8 +6,11 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import get_args
 
 import pytest
+
+from auroral.network.declarations import EngineOptions, SchedulerName, TraversalName
 
 from . import sparkless
 from .events import Events
@@ -23,10 +26,15 @@ from .test_stateful import TABLES, needs_spark, set_out
 def test_what_is_shed_is_as_if_it_had_not_arrived(
     seed: int, crashing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Random networks and drop boxes, on streams and between boxes, trains and crashes."""
+    """Random networks, drop boxes on streams and between boxes, schedulers, trains and crashes."""
     rng = Random(f"shedding {seed} {crashing}")
-    drawn = (stateful_network(rng, 6) for _ in count())
+    drawn = (stateful_network(rng, 6, routed=seed % 3 == 0) for _ in count())
     net = next(net for net in drawn if not any(map(needs_spark, net.boxes.values())))
+    net.engine = EngineOptions(
+        scheduler=rng.choice(get_args(SchedulerName)),
+        superbox=rng.choice(("box", "application", "spanner", "fuse")),  # the same in every run
+        traversal=rng.choice(get_args(TraversalName)),
+    )
     batches = Events(rng, net).script(40, drains=0.2)
     chosen = way(rng, crashing=crashing)
     set_out(monkeypatch, chosen)
