@@ -82,6 +82,8 @@ class ExecutionPlan:
 
         What fails here fails again in its step, which finds out whose fault it is.
         """
+        if self.subnetworks is not None:
+            _ = self.subnetworks.all  # found out here, not in the thread that decides
         for superbox in self.superboxes:
             with suppress(Exception):
                 if superbox not in self.same and not superbox.tables:
