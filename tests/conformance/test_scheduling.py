@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -12,9 +13,14 @@ import pytest
 
 import auroral as au
 import auroral.engine.topology.deciding as deciding
+import auroral.storage.store as store
 from auroral import Network
+from auroral.engine import parts
+from auroral.engine.runtime.queue_memory import QueueMemory
+from auroral.network import declarations
 from auroral.network.declarations import SchedulerName, SuperboxMode, TraversalName
 from auroral.scheduling.flow import FlowModel
+from auroral.scheduling.residency import ResidencyPlanner
 
 from . import sparkless
 from .events import Events
@@ -31,8 +37,17 @@ def options(rng: Random) -> au.EngineOptions:
         superbox=rng.choice(get_args(SuperboxMode)),
         traversal=rng.choice(get_args(TraversalName)),
         train=rng.choice(["auto", rng.randint(1, 20)]),
-        memory=rng.choice([1_000, "1 GB"]),
+        memory=rng.choice([1, 3_000, 10_000, 40_000, "1 GB"]),
     )
+
+
+@pytest.fixture(autouse=True)
+def any_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Allow so little memory for queues that segments come and go all the time."""
+    restless = partial(ResidencyPlanner, margin=0.0, least_stay_s=0.0, loads_per_s=1e6)
+    monkeypatch.setattr(declarations, "LEAST_MEMORY_BYTES", 1)
+    monkeypatch.setattr(parts, "QueueMemory", partial(QueueMemory, planner=restless))
+    monkeypatch.setattr(store, "_CACHE_BYTES", 0)
 
 
 def with_worth(rng: Random, net: Network) -> Network:

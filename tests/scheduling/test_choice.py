@@ -96,7 +96,7 @@ def test_a_scheduler_chooses_anew_for_each_network() -> None:
 
 def test_settings_are_those_of_the_engine() -> None:
     options = EngineOptions(
-        scheduler="fifo", superbox="box", traversal="ml", train=9, memory="1 KB"
+        scheduler="fifo", superbox="box", traversal="ml", train=9, memory="2 MB"
     )
     found = SchedulerSettings.of(options)
     assert (found.scheduler, found.superbox, found.traversal) == ("fifo", "box", "ml")

@@ -15,6 +15,7 @@ from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.results.outputs import AttachedResults
 from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.pool import StepPool
+from auroral.engine.runtime.queue_memory import QueueMemory
 from auroral.engine.runtime.reordering import OrderOptimizer
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.shedding.control import SheddingControl
@@ -83,3 +84,4 @@ class EngineContext:
     shedding: SheddingControl
     locks: EngineLocks = field(default_factory=EngineLocks)
     optimizer: OrderOptimizer = field(default_factory=OrderOptimizer)
+    memory: QueueMemory | None = None

@@ -28,6 +28,7 @@ from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.clock import MonotoneClock
 from auroral.engine.runtime.loop import ALL_SOURCES, Loop
 from auroral.engine.runtime.pool import StepPool
+from auroral.engine.runtime.queue_memory import QueueMemory
 from auroral.engine.runtime.reordering import OrderOptimizer
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
@@ -132,6 +133,7 @@ def put_together(
         SheddingControl(store, decisions, clock),
         locks,
         OrderOptimizer(),
+        QueueMemory(store, background=options.background),
     )
     plan = initial_plan(context)
     checked = plan.checked

@@ -405,6 +405,8 @@ SchedulerName = Literal["auto", "rr", "fifo", "qos", "qos-bucketed", "feedback",
 SuperboxMode = Literal["auto", "box", "application", "spanner", "fuse"]
 TraversalName = Literal["auto", "mc", "ml", "mm"]
 SheddingMode = Literal["auto", "off", "random", "semantic", "admission"]
+LEAST_MEMORY_BYTES = 1 << 20
+"""The least memory for queues."""
 
 
 class EngineOptions(Declaration):
@@ -423,7 +425,7 @@ class EngineOptions(Declaration):
     shedding: SheddingMode = "auto"
     """What is dropped in an overload; auto: nothing unless an output has a loss or value graph."""
     memory: StrictStr | Annotated[StrictInt, Field(gt=0)] = "1 GB"
-    """How many bytes of queues may be in memory."""
+    """How many bytes of queues may be in memory; 1 MB at least."""
     optimize: StrictBool = True
     """Whether boxes that commute change places while tuples flow."""
     order: Literal["enforce"] | None = None
@@ -455,7 +457,10 @@ class EngineOptions(Declaration):
 
     @model_validator(mode="after")
     def _check_memory(self) -> Self:
-        size_bytes(self.memory, "memory")
+        if size_bytes(self.memory, "memory") < LEAST_MEMORY_BYTES:
+            least = LEAST_MEMORY_BYTES >> 20
+            problem = f"expected {least} MB at least, found {self.memory!r}: no train would fit"
+            raise NetworkError("BAD_PARAMETER", problem, where="key memory")
         return self
 
     @property

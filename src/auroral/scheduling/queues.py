@@ -58,9 +58,11 @@ class QueueTable:
         mean_arrival_s: float,
         oldest_arrival_s: float,
         bytes: int = 0,
+        resident: float = 1.0,
     ) -> None:
         """Say what waits for a box now."""
         queue = self.queues[box]
+        queue.resident = resident
         found = (queued, mean_arrival_s, oldest_arrival_s, bytes)
         if found != (queue.queued, queue.mean_arrival_s, queue.oldest_arrival_s, queue.bytes):
             queue.queued, queue.mean_arrival_s, queue.oldest_arrival_s, queue.bytes = found

@@ -37,6 +37,7 @@ from auroral.storage.cursors import Cursors
 from auroral.storage.identity import bind_network, require_format
 from auroral.storage.lock import DirectoryLock
 from auroral.storage.manifest import Manifest, QueryRow
+from auroral.storage.resident import ResidentSegments
 from auroral.storage.segment import (
     MAX_FILE_BYTES,
     Segment,
@@ -101,6 +102,8 @@ class Store:
             raise
         self._writers = ThreadPoolExecutor(cores, thread_name_prefix="auroral-segments")
         self._cache = TableCache(_CACHE_BYTES)
+        self.resident: ResidentSegments | None = None
+        """The segments of queues that are in memory, if somebody decides which ones."""
 
     # ── opening and closing ──
 
@@ -157,6 +160,8 @@ class Store:
     def close(self) -> None:
         """Release the directory; a temporary one is removed."""
         self._writers.shutdown()
+        if self.resident is not None:
+            self.resident.close()
         with self.lock:
             self.manifest.close()
             self._owner.release()
@@ -204,7 +209,7 @@ class Store:
     def table(self, segment: Segment, columns: list[str] | None = None) -> pa.Table:
         """A segment's tuples, from memory if they were written or read by one of many just now."""
         assert segment.file
-        cached = self._cache.get(segment.file)
+        cached = self._in_memory(segment.file)
         if cached is not None:
             return cached.select(columns) if columns else cached
         table = read(self.path_of(segment), segment, columns)
@@ -213,6 +218,14 @@ class Store:
                 if segment in self._logs.get(segment.log, ()):
                     self._cache.put(segment.file, table)
         return table
+
+    def table_of_file(self, path: Path) -> pa.Table | None:
+        """The tuples of a segment file, if they are in memory; None of any other file."""
+        return self._in_memory(path.name) if path.parent == self.segments_directory else None
+
+    def _in_memory(self, file: str) -> pa.Table | None:
+        held = self.resident.table(file) if self.resident is not None else None
+        return held if held is not None else self._cache.get(file)
 
     def rows_since(self, log: str, moment: int) -> int:
         """Tuples at or after a moment."""
@@ -281,7 +294,7 @@ class Store:
         size, crc = write_file(path, encode(piece.table), sync=self.power)
         self.needs_sync(path, content=False)
         self._cache.put(path.name, piece.table)
-        return Segment(
+        segment = Segment(
             0,
             piece.log,
             path.name,
@@ -294,6 +307,9 @@ class Store:
             piece.punctuations,
             bounds_of(piece.table, self.progressing.get(piece.log, ())),
         )
+        if self.resident is not None:
+            self.resident.offer(segment, piece.table)
+        return segment
 
     def commit(self, change: Change) -> None:
         """Write new tuples, then make everything of a change true in one transaction."""
@@ -309,8 +325,7 @@ class Store:
                 # Nothing of it is true, so its files are nobody's.
                 for segment in () if self.manifest.uncertain else written:
                     if segment.file:
-                        self._cache.drop(segment.file)
-                        unlink(self.path_of(segment))
+                        self._delete(segment.file)
                 raise
             self._apply(change, registered, gone)
         self.fault("committed")
@@ -371,6 +386,8 @@ class Store:
         for segment in registered:
             log = self._logs.setdefault(segment.log, [])
             log.insert(bisect_left(log, segment.first, key=lambda s: s.first), segment)
+            if self.resident is not None:
+                self.resident.offer(segment, None)
         for place, head in change.heads.items():
             self._cursors.set(place, head, head)
         for key, more in change.counts.items():
@@ -490,8 +507,7 @@ class Store:
                 self._replace(log_name, run, [segment])
                 return True
             if segment.file:
-                self._cache.drop(segment.file)
-                unlink(self.path_of(segment))
+                self._delete(segment.file)
             return False
 
     def _replace(self, log_name: str, old: Sequence[Segment], new: Sequence[Segment]) -> None:
@@ -510,5 +526,11 @@ class Store:
             self._logs[log_name] = left
         for segment in gone:
             if segment.file:
-                self._cache.drop(segment.file)
-                unlink(self.path_of(segment))
+                self._delete(segment.file)
+
+    def _delete(self, file: str) -> None:
+        """Remove a file, and its tuples from memory."""
+        self._cache.drop(file)
+        if self.resident is not None:
+            self.resident.drop(file)
+        unlink(self.segments_directory / file)

@@ -114,6 +114,7 @@ def statistics(
         },
         "tables": _tables(execution, counts),
         "scheduler": _scheduling(execution),
+        "memory": memory.statistics() if (memory := execution.context.memory) else {},
         "optimizer": execution.context.optimizer.statistics(
             execution.plan.subnetworks, execution.plan.epoch.moves
         ),
@@ -143,7 +144,7 @@ def _queued(execution: Execution) -> dict[str, dict[str, Any]]:
             found[box] = {
                 "queued": waiting.rows if reads else 0,
                 "oldest_s": age_s if reads else None,
-                "resident": queue.resident if queue is not None else 1.0,
+                "resident": round(waiting.resident, 6) if reads else 1.0,
                 "priority": queue.priority if queue is not None else None,
                 "superbox": superbox.name,
             }

@@ -29,6 +29,8 @@ class WaitingTuples:
     last: int
     """All that waits is before this moment."""
     bytes: int = 0
+    resident: float = 1.0
+    """The share of it that is in memory."""
 
 
 @dataclass
@@ -99,11 +101,12 @@ class StepScheduler:
                     mean_arrival_s=self.times.mean(found.first, found.last),
                     oldest_arrival_s=self.times.at(found.first),
                     bytes=found.bytes,
+                    resident=found.resident,
                 )
-            table.set_running(name, running=name in running or name in self._planned)
+            table.set_running(name, running=name in running or name in self.planned)
 
     @property
-    def _planned(self) -> set[str]:
+    def planned(self) -> set[str]:
         """Superboxes that are called later in plans which are followed."""
         return {call.box for one in self._plans for call in one.left}
 

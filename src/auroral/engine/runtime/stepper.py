@@ -24,6 +24,7 @@ from auroral.engine.runtime.deciding import StepScheduler, WaitingTuples
 from auroral.engine.runtime.measuring import BoxWork, CostMeter, after_work
 from auroral.engine.runtime.plain_step import PlainStep
 from auroral.engine.runtime.pool import Finished, StepPool
+from auroral.engine.runtime.queue_memory import QueueMemory
 from auroral.engine.runtime.step import StepOutcome, SuperboxStep
 from auroral.engine.runtime.train import Train, next_train, train_files
 from auroral.engine.runtime.watermarks import WatermarkTracker
@@ -154,6 +155,7 @@ class Stepper:
         observers: Sequence[StepObserver] = (),
         scheduler: StepScheduler | None = None,
         shedding: SheddingControl | None = None,
+        memory: QueueMemory | None = None,
     ):
         """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended.
 
@@ -161,7 +163,7 @@ class Stepper:
         moment that marks are taken up again at under `progress_key`. `recorder` keeps their moves.
         `files` makes the files of a train. `observers` are told of committed steps.
         `scheduler` decides which superbox is next; without one they run in turn.
-        `shedding` has the drop boxes in front of superboxes.
+        `shedding` has the drop boxes in front of superboxes. `memory` keeps queues in memory.
         """
         self._store = store
         self._executor = executor
@@ -176,6 +178,7 @@ class Stepper:
         self._observers = observers
         self.scheduler = scheduler
         self._shedding = shedding
+        self._memory = memory
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self.train = train
@@ -266,6 +269,7 @@ class Stepper:
             return worked
         due = self._limits.later if self._limits.staying else self._limits.due
         self._arrivals.fold(min(complete, due))
+        self._tend_memory()
         if self.scheduler is not None and not self.scheduler.in_turn():
             return self._start_decided(self.scheduler, complete) or worked
         for step in self._steps.values():
@@ -301,6 +305,15 @@ class Stepper:
                     worked = True
         return worked
 
+    def _tend_memory(self) -> None:
+        """Let the queues of the most urgent superboxes be in memory."""
+        if self._memory is None:
+            return
+        scheduler = self.scheduler
+        queues = scheduler.table.queues if scheduler is not None else {}
+        planned = scheduler.planned if scheduler is not None else ()
+        self._memory.tend(queues, planned, [one.train for one in self._running.values()])
+
     def _is_without_tuples(self, step: SuperboxStep, complete: int) -> bool:
         """Whether a superbox has moments to pass that brought it nothing."""
         if step.superbox.stateful or step.superbox.tables or not self._may_start(step):
@@ -332,7 +345,11 @@ class Stepper:
         held = [s for s in held if s.first < bound]
         first = max(min((s.first for s in held), default=head), head)
         return WaitingTuples(
-            sum(s.rows for s in held), first, max(bound, first + 1), sum(s.bytes for s in held)
+            sum(s.rows for s in held),
+            first,
+            max(bound, first + 1),
+            sum(s.bytes for s in held),
+            self._memory.share(held) if self._memory is not None else 1.0,
         )
 
     def _may_start(self, step: SuperboxStep) -> bool:
@@ -358,6 +375,8 @@ class Stepper:
             )
         train = replace(train, drops=recorded.drops)
         self._running[superbox.name] = _Running(step, train, recorded.number)
+        if self._memory is not None:
+            self._memory.begin(train)
         try:
             work = step.begin(train)
         except Exception as error:
@@ -381,7 +400,7 @@ class Stepper:
             if train.drops and step.drops_in_tasks(files):
                 files, shed = leave_to_tasks(files, train.drops)
             else:
-                files, shed = drop_tuples(files, train.drops, directory)
+                files, shed = drop_tuples(files, train.drops, directory, self._store.table_of_file)
             try:
                 outcome = work(files)
             except RunError:

@@ -113,7 +113,10 @@ def _files(
         if segment.id in apart:
             files.append(TrainFile(path, segment.rows, segment.bytes))
         else:
-            small.append(cut(store.table(segment), train.first, train.last))
+            table = store.table(segment)
+            if segment.last >= train.last and store.resident is not None:
+                store.resident.offer(segment, table, read=True)  # the next train needs the rest
+            small.append(cut(table, train.first, train.last))
     rows = sum(table.num_rows for table in small)
     if rows:
         path = directory / f"{file_name(source)}-{train.first}-{train.last}.parquet"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import pyarrow as pa
 
 from auroral.ids import file_name
 from auroral.shedding.choosing import without_dropped
@@ -41,10 +43,16 @@ def counts_of(rows: Mapping[str, int], dropped: Dropped) -> dict[str, DropCount]
     return {arc: DropCount(rows[arc], by_reason) for arc, by_reason in dropped.items()}
 
 
-def drop_tuples(files: Files, drops: Drops, directory: Path) -> tuple[Files, dict[str, DropCount]]:
+def drop_tuples(
+    files: Files,
+    drops: Drops,
+    directory: Path,
+    in_memory: Callable[[Path], pa.Table | None] = lambda _path: None,
+) -> tuple[Files, dict[str, DropCount]]:
     """The files of a train without what drop boxes drop, and how much that was by arc.
 
-    Files of which something is dropped are written anew, into a directory.
+    Files of which something is dropped are written anew, into a directory. `in_memory` gives the
+    tuples of segment files that need not be read.
     """
     kept = dict(files)
     counts: dict[str, DropCount] = {}
@@ -54,7 +62,7 @@ def drop_tuples(files: Files, drops: Drops, directory: Path) -> tuple[Files, dic
         gone: Counter[DropReason] = Counter()
         for number, file in enumerate(given):
             path = directory / f"kept-{number}-{file_name(arc)}.parquet"
-            found, dropped = _kept(file, boxes, path)
+            found, dropped = _kept(file, in_memory(file.path), boxes, path)
             gone.update(dropped)
             left += [found] if found.rows else []
         kept[arc] = left
@@ -63,9 +71,10 @@ def drop_tuples(files: Files, drops: Drops, directory: Path) -> tuple[Files, dic
 
 
 def _kept(
-    file: TrainFile, drops: Sequence[Drop], path: Path
+    file: TrainFile, table: pa.Table | None, drops: Sequence[Drop], path: Path
 ) -> tuple[TrainFile, Mapping[DropReason, int]]:
-    kept, dropped = without_dropped(read_file(str(file.path)), drops)
+    rows = read_file(str(file.path)) if table is None else table
+    kept, dropped = without_dropped(rows, drops)
     if not dropped:
         return file, dropped
     if not kept.num_rows:

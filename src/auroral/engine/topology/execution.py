@@ -113,6 +113,8 @@ def build_execution(
         plan.runner.take_over(before.plan.runner, plan.same)
     steps = superbox_steps(context, plan, watermarks, kept)
     context.shedding.serve(checked, superboxes, arcs)
+    if context.memory is not None:
+        context.memory.serve(superboxes, checked.network.engine, settings.train)
     stepper = Stepper(
         checked,
         store,
@@ -127,6 +129,7 @@ def build_execution(
         scheduler=step_scheduler(context, plan),
         observers=[context.quality, context.optimizer],
         shedding=context.shedding,
+        memory=context.memory,
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in plan.epoch.declared.network.outputs.items() if n not in arcs}
