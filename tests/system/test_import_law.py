@@ -30,7 +30,7 @@ LAYERS = (
     ("catalog",),
     ("spark",),
     ("engine",),
-    ("testing",),
+    ("testing", "simulation"),
     ("cli",),
     ("demo", "__main__"),
 )
