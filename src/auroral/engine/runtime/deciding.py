@@ -135,13 +135,20 @@ class StepScheduler:
         """Begin to make the calls of a plan."""
         self._plans.append(_RunningPlan(plan, deque(plan.calls)))
 
-    def next_calls(self, running: Collection[str], free: int) -> list[tuple[str, int | None, str]]:
-        """The calls that plans have come to: superbox, tuples and why; one per plan."""
+    def next_calls(
+        self, running: Collection[str], waiting: Collection[str], free: int
+    ) -> list[tuple[str, int | None, str]]:
+        """The calls that plans have come to: superbox, tuples and why; one per plan.
+
+        Calls of superboxes for which nothing waits are left out: boxes before them gave nothing.
+        """
         found: list[tuple[str, int | None, str]] = []
         for one in list(self._plans):
             if one.current is not None and one.current in running:
                 continue
             one.current = None
+            while one.left and one.left[0].box not in waiting:
+                one.left.popleft()
             if not one.left:
                 self._plans.remove(one)
             elif len(found) < free:

@@ -292,15 +292,15 @@ class Stepper:
                 break
             waiting = self._waiting_tuples(complete)
             scheduler.offer(waiting, self._running)
-            calls = scheduler.next_calls(self._running, free)
+            calls = scheduler.next_calls(self._running, waiting, free)
             if not calls and free > scheduler.following:
                 for plan in scheduler.decide(free - scheduler.following):
                     scheduler.follow(plan)
-                calls = scheduler.next_calls(self._running, free)
+                calls = scheduler.next_calls(self._running, waiting, free)
             if not calls:
                 break
             for name, tuples, why in calls:
-                if name in waiting and self._start(self._steps[name], complete, tuples):
+                if self._start(self._steps[name], complete, tuples):
                     scheduler.started(name, why)
                     worked = True
         return worked
