@@ -157,11 +157,6 @@ class StepScheduler:
                 found.append((call.box, call.tuples, one.plan.why))
         return found
 
-    @property
-    def following(self) -> int:
-        """How many plans are followed that have calls left."""
-        return sum(1 for one in self._plans if one.left)
-
     def chosen(self) -> dict[str, Any]:
         """How it decides, and why so."""
         settings = self.scheduler.settings

@@ -293,8 +293,8 @@ class Stepper:
             waiting = self._waiting_tuples(complete)
             scheduler.offer(waiting, self._running)
             calls = scheduler.next_calls(self._running, waiting, free)
-            if not calls and free > scheduler.following:
-                for plan in scheduler.decide(free - scheduler.following):
+            if not calls:
+                for plan in scheduler.decide(free):
                     scheduler.follow(plan)
                 calls = scheduler.next_calls(self._running, waiting, free)
             if not calls:
