@@ -94,6 +94,19 @@ def test_qos_takes_the_oldest_of_equally_urgent_boxes() -> None:
     assert chosen(scheduler(model, "qos"), table, 9.0, free=3) == ["a1.0", "a2.0", "a0.0"]
 
 
+def test_qos_prefers_what_has_more_left_to_lose_once_utility_falls() -> None:
+    """Before, the oldest is the most urgent one; when utility falls, it is worth least."""
+    graph = QoS(latency=[(0, 1), (4, 1), (8, 0)])
+    model = chains([graph] * 3, 1, cost_s=0.0, call_s=0.0)
+    table = filled(model, {"a0.0": (1, 1.0), "a1.0": (1, 0.0), "a2.0": (1, 2.0)})
+    for name in ("qos", "qos-bucketed"):
+        made = scheduler(model, name, partitions=100)
+        assert chosen(made, table, 3.0, free=3) == ["a1.0", "a0.0", "a2.0"]
+        assert chosen(made, table, 7.0, free=3) == ["a2.0", "a0.0", "a1.0"]
+        # What is worth nothing any more comes last.
+        assert chosen(made, table, 9.5, free=3)[0] == "a2.0"
+
+
 def test_qos_expects_the_time_to_the_output() -> None:
     """The tuples of a0 are younger, but will be late because their way is long."""
     graph = QoS(latency=[(0, 1), (2, 1), (4, 0)])
@@ -158,6 +171,17 @@ def test_buckets_follow_time_without_changes_of_queues() -> None:
         "a1.0",
         "a1.0",
     ]
+
+
+def test_buckets_follow_slack_without_changes_of_queues() -> None:
+    late, soon = QoS(latency=[(0, 1), (10, 1), (20, 0)]), QoS(latency=[(0, 1), (4, 1), (14, 0)])
+    model = chains([late, soon], 1, cost_s=0.0, call_s=0.0)
+    table = filled(model, {"a0.0": (1, 0.0)})
+    made = scheduler(model, "qos-bucketed")
+    assert chosen(made, table, 0.0) == ["a0.0"]
+    # Nine seconds later it has one second left, and the other one has four.
+    table.fill("a1.0", 1, mean_arrival_s=9.0, oldest_arrival_s=9.0)
+    assert chosen(made, table, 9.0, free=2) == ["a0.0", "a1.0"]
 
 
 def test_boxes_of_one_bucket_take_turns() -> None:
