@@ -172,7 +172,7 @@ def test_names_of_sources_differ() -> None:
     engine.bind_source(ScriptedSource(net, "s", []), name="a")
     engine.bind_source(ScriptedSource(net, "s", []), name="a")
     with pytest.raises(UsageError, match="two sources are called s/a"):
-        interleaved(net, engine._sources, None)
+        interleaved(net, engine._endpoints.sources, None)
 
 
 @pytest.mark.spark

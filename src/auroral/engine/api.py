@@ -15,11 +15,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from auroral.catalog import record_catalog
+from auroral.engine.endpoints import Endpoints
 from auroral.engine.ingest.data_sets import StoredDataSets
-from auroral.engine.ingest.declared_sources import (
-    declared_sources,
-    named,
-)
 from auroral.engine.ingest.streaming import StreamReader, declared_frames, rows_of
 from auroral.engine.ingest.tables import require_tables
 from auroral.engine.inspect.cautions import log_cautions, log_infeasible
@@ -38,7 +35,6 @@ from auroral.engine.queries.modification import requested
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.runtime.clock import MonotoneClock, last_time_us
 from auroral.engine.runtime.loop import not_drained
-from auroral.engine.sinks.declared import declared_sinks
 from auroral.engine.sinks.file_ownership import require_own_files
 from auroral.engine.topology.superboxes import declared_jars, require_executable, require_jars
 from auroral.errors import (
@@ -47,7 +43,7 @@ from auroral.errors import (
     UsageError,
     require_name,
 )
-from auroral.io.open import as_sink, naming
+from auroral.io.open import as_sink
 from auroral.io.paths import require_local
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.sources.source import Source
@@ -139,8 +135,7 @@ class Engine:
         self._started = False
         self.edited: dict[str, list[str]] = {}
         """What `start` has changed in a state directory whose network was declared otherwise."""
-        self._sources: list[Source] = []
-        self._sinks: dict[str, Sink] = {}
+        self._endpoints = Endpoints()
 
     # ── life ──
 
@@ -148,7 +143,9 @@ class Engine:
         """Check the network, open its state, start Spark and begin to work."""
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
-        self._given = with_late_outputs(with_data_sets(self.network.flattened()), self._sinks)
+        self._given = with_late_outputs(
+            with_data_sets(self.network.flattened()), self._endpoints.sinks
+        )
         self.network = self._given
         self.check()
         self._locks = EngineLocks()
@@ -164,7 +161,7 @@ class Engine:
         try:
             self._now_us = MonotoneClock(self._given_now_us, after=last_time_us(self._store))
             # Before Spark starts: a wrong directory should be told at once.
-            stored = StoredNetwork(self._store, self._given, self._sinks)
+            stored = StoredNetwork(self._store, self._given, self._endpoints.sinks)
             declared = stored.bind()
             self.network = declared.network
             self._data_sets = self._stored_data_sets(self.network)
@@ -235,18 +232,22 @@ class Engine:
 
     def check(self) -> None:
         """Refuse what can be seen to fail without Spark; `start` begins with it."""
-        require_executable(self.network.flattened(), self._sinks, self._tables)
+        require_executable(self.network.flattened(), self._endpoints.sinks, self._tables)
         if self._given_spark is None:
             require_jars(self.network)
         if self._state is not None:
             require_local(self._state, "state")
-        require_own_files(self.network, self._sources, self._sinks, self._dead_path)
+        require_own_files(
+            self.network, self._endpoints.sources, self._endpoints.sinks, self._dead_path
+        )
 
     def _read_declared_streams(self) -> None:
         """Sources in a format of Spark's own run as Structured Streaming queries."""
         try:
             if self._executor is None:
-                for name, frame in declared_frames(self.network, self._sources, self.spark):
+                for name, frame in declared_frames(
+                    self.network, self._endpoints.sources, self.spark
+                ):
                     self.read_stream(name, frame)
         except AuroralError:
             self.shutdown()
@@ -279,10 +280,11 @@ class Engine:
             declared,
             stored.restored,
             # The streams of a network that is to be changed may be others.
-            lambda network: [] if edited else self._all_sources(network),
+            lambda network: [] if edited else self._endpoints.all_sources(network),
             options,
         )
         self.network = parts.network
+        self._endpoints.serve(parts)
         self._readers: list[StreamReader] = []
         self._context, self._ingest, self._loop = parts.context, parts.ingest, parts.loop
         self._queries, self._dead = parts.context.queries, parts.context.dead
@@ -291,22 +293,23 @@ class Engine:
             parts,
             self._store,
             self._locks,
-            self._sinks,
+            self._endpoints.sinks,
             require=self._require_runnable,
-            bind=lambda last: self._bind(last=last),
-            sources_of=self._all_sources,
+            bind=lambda last: self._endpoints.bind_declared(self.network, last=last),
+            sources_of=self._endpoints.all_sources,
             made=self._change_network,
         )
         self._attaching, self._attachments = parts.attaching, parts.attachments
         self._indexing, self._history = parts.indexing, parts.context.history
         execution = parts.loop.execution
         try:
-            self._bind(last=False)  # what waits for sinks of queries that the network has no more
+            # What waits for sinks of queries that the network has no more comes first.
+            self._endpoints.bind_declared(self.network, last=False)
             if not edited:
                 self._changing.change(*self._queries.declared(), declared=True)
                 registrar.registered()
                 self._record_catalog()
-            self._bind(last=not edited)
+            self._endpoints.bind_declared(self.network, last=not edited)
             self._data_sets.push(self._ingest, execution.checked)
         except BaseException:
             execution.sinks.close()
@@ -316,20 +319,6 @@ class Engine:
         """Let the catalog say what there is now."""
         if self._store.durable:
             record_catalog(self._store, self.network, self._declared)
-
-    def _all_sources(self, network: Network) -> list[Source]:
-        """The sources that were given, and those that a network declares."""
-        given = [source for source in self._sources if source.stream in network.streams]
-        sources = [*given, *declared_sources(network, given)]
-        self._endless = not all(source.finite for source in sources)
-        return sources
-
-    def _bind(self, *, last: bool) -> None:
-        execution = self._loop.execution
-        own = self._sinks
-        have = {**own, **execution.sinks.all}
-        declared = declared_sinks(self.network, execution.checked, execution.sinks.schema, have)
-        execution.sinks.bind_all({**declared, **own}, self.network, last=last)
 
     def story(self, name: str) -> list[dict[str, Any]]:
         """Why a box, output, stream or query ran, waited, was moved or shed; newest last."""
@@ -383,8 +372,8 @@ class Engine:
         return read_edit(self.network.compact or self.network, add, remove, network)
 
     def _require_runnable(self, network: Network) -> None:
-        require_executable(network, self._sinks, self._tables)
-        require_own_files(network, self._sources, self._sinks, self._dead_path)
+        require_executable(network, self._endpoints.sinks, self._tables)
+        require_own_files(network, self._endpoints.sources, self._endpoints.sinks, self._dead_path)
 
     def _change_network(self, network: Network, stored: StoredDataSets) -> None:
         """The network is another from now on."""
@@ -573,7 +562,7 @@ class Engine:
             left = None if timeout_s is None else max(since + timeout_s - time.monotonic(), 0.0)
             if not reader.drain(left):
                 raise not_drained(timeout_s)
-        self._loop.drain(timeout_s, endless=self._endless, since=since)
+        self._loop.drain(timeout_s, endless=self._endpoints.endless, since=since)
 
     def finish(self) -> None:
         """Declare the end of all input: every window closes, marks go to the end."""
@@ -614,18 +603,12 @@ class Engine:
         mark of its own, and the stream's mark is the least of these. One that brings nothing for
         `idle` (seconds, or text as `30 s`) is not waited for.
         """
-        label, idle_s = naming({"name": name, "idle": idle})
-        if label is not None or idle_s is not None:
-            own = [other for other in self._sources if other.stream == source.stream]
-            label = label or str(len(own) + 1)
-            source = named(self.network, source, label, idle_s)
-        if self._started:
-            self._require_running()
-            self._ingest.position(source.stream)  # there must be such a stream
-            self._loop.change_sources((), [source], self.network.streams)
-            self._endless = self._endless or not source.finite
-            self._loop.wake()
-        self._sources.append(source)
+        source = self._endpoints.labelled(self.network, source, name, idle)
+        if not self._started:
+            self._endpoints.sources.append(source)
+            return
+        self._require_running()
+        self._endpoints.bind_source(self.network, source)
 
     def unbind_source(self, stream: str, name: str | None = None) -> None:
         """Read no more from the source of a stream, or from the one of its sources with a name.
@@ -633,13 +616,7 @@ class Engine:
         What it has brought stays; a source that is bound again under the name goes on behind it.
         """
         self._require_running()
-        self._ingest.position(stream)
-        key = stream if name is None else f"{stream}/{name}"
-        self._loop.change_sources([key], (), self.network.streams)
-        self._sources = [
-            s for s in self._sources if key not in (s.stream, getattr(s, "key", s.stream))
-        ]
-        self._loop.wake()
+        self._endpoints.unbind_source(self.network, stream, name)
 
     def bind_sink(self, output: str, sink: Sink | Callable[[Delivery], object]) -> None:
         """Deliver an output or a query to a sink or a function, at any time.
@@ -649,29 +626,16 @@ class Engine:
         require_name(output, "an output or a query")
         sink = as_sink(sink)
         if not self._started:
-            self._sinks[output] = sink
+            self._endpoints.sinks[output] = sink
             return
         self._require_running()
-        self._changing.await_ready_for(output)
-        with self._loop.between_rounds(), self._changing.lock:  # a query that is here stays
-            self._require_running()
-            sinks = self._changing.ready_for(output)
-            require_own_files(self.network, self._sources, {**sinks.all, output: sink})
-            sinks.bind(output, sink)
-        self._loop.wake()
+        self._endpoints.bind_sink(self.network, output, sink, self._require_running)
 
     def unbind_sink(self, output: str) -> None:
         """Deliver an output no more; what its sink has not got waits for `dequeue` or another."""
         require_name(output, "an output or a query")
         self._require_running()
-        self._loop.require_outside("unbind itself")
-        with self._loop.between_rounds(), self._changing.lock:
-            sinks = self._loop.execution.sinks
-            if output not in sinks.open:
-                raise UsageError("NO_SINK", f"the output {output} has no sink")
-            released = sinks.detach(output)
-            self._sinks.pop(output, None)
-        sinks.await_closed(released)
+        self._endpoints.unbind_sink(output)
 
     # ── looking ──
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from auroral.errors import UsageError, closest, list_existing
@@ -35,7 +35,6 @@ class NetworkEdit:
     network: Network | None = None
     whole: bool = False
     """Whether the network says which queries there are."""
-    more: Mapping[str, Any] = field(default_factory=dict)
 
     def queries_report(self) -> dict[str, list[str]]:
         """What it does to queries."""
