@@ -41,7 +41,7 @@ class QueueMemory:
         self._looked_s = -math.inf
         self._superboxes: Sequence[Superbox] = ()
         self._larger: dict[str, int] = {}
-        """By superbox, the largest train that was larger than the memory for queues."""
+        """By superbox, the most bytes of a train that the memory for queues has no room for."""
         store.resident = self._resident
 
     def serve(self, superboxes: Sequence[Superbox], options: EngineOptions, train: int) -> None:
@@ -59,9 +59,9 @@ class QueueMemory:
             return
         if name not in self._larger:
             message = (
-                f"a train of {size:,} bytes is larger than the memory for queues,"
-                f" {self._resident.budget:,} bytes: it is read from the disk; allow more memory or"
-                " smaller trains"
+                f"the segments of a train take {size:,} bytes, more than the"
+                f" {self._resident.budget:,} bytes of memory for queues: they are read from the"
+                " disk"
             )
             _LOG.warning(Caution("TRAIN_EXCEEDS_MEMORY", message, f"superbox {name}"))
         self._larger[name] = size
