@@ -152,6 +152,13 @@ def overhead_distribution(scale: FigureScale) -> SimulationReport:
         ", ".join(f"{share:.0%}" for share in shares),
     )
     report.find("the scheduler dominates with superboxes", shares[2] > 0.5, f"{shares[2]:.0%}")
+    for part in ("worker", "storage"):
+        found = [spent.overhead_shares()[part] for spent in (taat, baat, mc)]
+        report.find(
+            f"the share of the {part} falls with batching",
+            found[0] > found[1] > found[2],
+            ", ".join(f"{share:.0%}" for share in found),
+        )
     return report
 
 

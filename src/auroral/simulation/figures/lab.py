@@ -28,8 +28,9 @@ PROTOTYPE = SimulatedMachine(
 )
 """Assumed overheads of the prototype of [2], whose boxes take 0.1 to 1 ms for a tuple.
 
-The papers do not give them one by one. These are chosen so that the proportions of [2 Fig. 9] come
-out about as printed; the other figures follow from them.
+The papers do not give them one by one. They are chosen so that the proportions of [2 Fig. 9] come
+out about as printed, so that figure does not confirm them. Workloads of other figures were chosen
+as well where the paper leaves them open: ADR 52 lists what was tried.
 """
 
 ROUND_ROBIN_BOXES = SchedulerSettings(scheduler="rr", superbox="box", traversal="mc", train=None)

@@ -157,6 +157,15 @@ def _judge(report: SimulationReport, latest: Mapping[str, float]) -> None:
         "semantic loses least at every level",
         all(semantic[e] < min(random[e], admission[e]) for e in semantic),
     )
+    reversed_at = [e for e in semantic if not semantic[e] < random[e] < admission[e]]
+    report.find(
+        "at higher loads the order is never the reverse either",
+        not reversed_at,
+        ", ".join(
+            f"random {random[e]:.0f}, admission {admission[e]:.0f} at {e:.0f} %"
+            for e in reversed_at
+        ),
+    )
     first, last = min(semantic), max(semantic)
     ratios = [admission[excess] / semantic[excess] for excess in (first, last)]
     report.find(
