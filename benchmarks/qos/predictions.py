@@ -46,8 +46,10 @@ def predictions(report: Report, lab: Lab) -> None:
             measured_network(net, state).model,
             rates,
             replace(SchedulerSettings.of(net.engine), superbox=_how(net.engine.superbox)),
-            float(seconds),
+            float(seconds + 8),
             os.cpu_count() or 2,
+            warm_s=8.0,
+            drained=False,
             process=BurstArrivals(round(case.rate * _PERIOD_S), together=True),
         )
         ours = [found[output] for output in net.outputs]

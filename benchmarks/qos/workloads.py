@@ -104,7 +104,7 @@ def run_at(
         feeder.stop()
         spent = stats["scheduler"].get("seconds", 0.0) - before["scheduler"].get("seconds", 0.0)
         by_output = {
-            name: _mean_of(points[-round(seconds) :], stats["qos"][name])
+            name: _mean_of([one for one in points if one["ago_s"] <= seconds])
             for name, points in found.items()
         }
     utilities = [utility for utility, _ in by_output.values()]
@@ -118,12 +118,17 @@ def run_at(
     )
 
 
-def _mean_of(
-    points: Sequence[Mapping[str, float]], stats: Mapping[str, Any]
-) -> tuple[float, float]:
+def _mean_of(points: Sequence[Mapping[str, float]]) -> tuple[float, float]:
+    """Utility and delay of an output, over all that it got in some seconds; none: worthless."""
+    weights = [point["delivered"] for point in points]
+    if not sum(weights):
+        return 0.0, float("inf")
     utilities = [point["utility"] for point in points]
-    mean = float(np.mean(utilities)) if utilities else float(stats["utility"])
-    return mean, float(stats["delay_s"] or 0.0)
+    delays = [point["delay_s"] for point in points]
+    return (
+        float(np.average(utilities, weights=weights)),
+        float(np.average(delays, weights=weights)),
+    )
 
 
 class Feeder:
