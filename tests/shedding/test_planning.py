@@ -312,7 +312,8 @@ def test_values_lose_least_then_chance_then_admission(
         counted = {}
         for mode, plan in plans.items():
             left = sampled(model, rates, plan.drops, skew)
-            assert left.load * level <= whole.load * 1.04
+            # A histogram of a thousand values tells shares to a few per cent.
+            assert left.load * level <= whole.load * 1.08
             found = utilities(model, whole, left)
             counted[mode] = sum(found.values()) / len(found)
             assert counted[mode] == pytest.approx(plan.utility, abs=0.05)

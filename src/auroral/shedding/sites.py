@@ -194,15 +194,14 @@ def _site(
     bounds = sorted({edge for own in known.values() for cell in own for edge in _edges(cell)})
     reach = {
         name: _reach(model, rates, name, entries)
-        if any(one.selective for one in own.values())
-        else 1.0
         for name, own in group.items()
+        if any(one.selective for one in own.values())
     }
     ranges = list(zip([None, *bounds], [*bounds, None], strict=True))
     parts: list[SiteCell] = []
     for low, high in ranges:
         own = {name: _part(known[name], low, high) for name in known}
-        share = min(1.0, max(reach[name] * own[name].tuples for name in known))
+        share = _share_on_arc({name: part.tuples for name, part in own.items()}, reach)
         intervals = {arc: one.interval(low, high) for arc, one in carried.items()}
         if share > 0 and not any(_is_empty(one) for one in intervals.values()):
             parts.append(
@@ -225,6 +224,18 @@ def _site(
     names = {name for name, _ in entries}
     chooser = " ".join(group)
     return DropSite(outputs, entries, tuple(parts), _has_side_effects(model, names), chooser)
+
+
+def _share_on_arc(tuples: Mapping[str, float], reach: Mapping[str, float]) -> float:
+    """The share of an arc's tuples in a range, by the shares of outputs' tuples.
+
+    Outputs that boxes pass tuples to whatever their value are each a sample of the arc. Of those
+    with a `reach`, which get some values only, the one counts that gets most.
+    """
+    samples = [share for name, share in tuples.items() if name not in reach]
+    if samples:
+        return min(1.0, sum(samples) / len(samples))
+    return min(1.0, max(reach[name] * share for name, share in tuples.items()))
 
 
 def _is_empty(interval: DropInterval) -> bool:
