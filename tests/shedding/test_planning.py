@@ -317,8 +317,8 @@ def test_values_lose_least_then_chance_then_admission(
             found = utilities(model, whole, left)
             counted[mode] = sum(found.values()) / len(found)
             assert counted[mode] == pytest.approx(plan.utility, abs=0.05)
-        assert counted["semantic"] >= counted["random"] - 0.02
-        assert counted["random"] >= counted["admission"] - 0.02
+        assert counted["semantic"] >= counted["random"] - 0.04
+        assert counted["random"] >= counted["admission"] - 0.04
 
 
 @settings(max_examples=40)
