@@ -211,7 +211,7 @@ class Attachments:
         self, execution: Execution, point: PointHistory, name: str, query: str | Build | AdHocQuery
     ) -> tuple[Branch, ExecutionPlan]:
         """Read and check a query; nothing is true yet."""
-        context, checked = execution.context, execution.plan.unmoved
+        context, checked = execution.context, execution.unmoved
         meant = progressing(checked.network, checked.arcs, checked.order).get(point.arc, ())
         resolver = context.settings.executor.resolver
         branch = branch_of(
