@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import auroral as au
 from auroral.engine import Engine
+from auroral.engine.points import attachments
 from auroral.errors import AuroralError, NetworkError, UsageError
 from auroral.ids import AttachmentId
 from tests.conformance.sparkless import make_engine
@@ -330,3 +332,33 @@ def test_a_halted_box_before_the_point_does_not_hold_up_the_others() -> None:
         del stepper.halted[superbox]
         engine.drain()
         assert rows(engine, "hot") == [(7,)]
+
+
+def test_there_are_pauses_between_historical_steps_while_the_network_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s = [100.0]
+    clock = SimpleNamespace(monotonic=lambda: now_s[0])
+    with make_engine(network(), train=4) as engine:
+        feed(engine, range(40))
+        engine.attach("recent", lambda arc: arc, name="hot")
+        attached, execution = engine._attachments, engine._loop.execution
+        monkeypatch.setattr(attachments, "time", clock)
+        monkeypatch.setattr(attached, "_workers", 1)  # as if there were threads
+        moment = engine._ingest.next_moment
+
+        def steps() -> int:
+            for _ in range(3):
+                attached.step(execution, moment, live=True)
+            return int(engine.stats()["attachments"]["hot"]["steps"])
+
+        assert steps() == 1, "the network works: one step, and a pause"
+        assert attached.rest_s is not None
+        now_s[0] += attached.rest_s
+        assert steps() == 2
+        now_s[0] += 60
+        attached.step(execution, moment, live=False)
+        attached.step(execution, moment, live=False)
+        assert engine.stats()["attachments"]["hot"]["steps"] > 3, "it is quiet: no pause"
+        engine.drain()
+        assert len(rows(engine, "hot")) == 30

@@ -44,6 +44,11 @@ class AttachedQueries(AttachedResults, Protocol):
         """Let them work; `live`: the network has had something to do in this round."""
         ...
 
+    @property
+    def rest_s(self) -> float | None:
+        """In how many seconds the next one that catches up may work, if there is a pause."""
+        ...
+
     def reached(self, moment: int) -> bool:
         """Whether they have processed everything before a moment."""
         ...

@@ -29,7 +29,7 @@ from auroral.tables.store import (
     StoreUnavailableError,
     changed_under_us,
 )
-from auroral.tables.values import column
+from auroral.tables.values import table_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -127,20 +127,12 @@ class PostgresTables:
                 )
 
     def rows(self, name: str, table: Table) -> pa.Table:
-        fields = list(table.schema_)
-        names = ", ".join(_quoted(field.name) for field in fields)
+        names = ", ".join(_quoted(field.name) for field in table.schema_)
         order = ", ".join(_quoted(key) for key in table.key) or names
         text = f"SELECT {names} FROM {_quoted(name)} ORDER BY {order}"
         with self._told(f"table {name}"), self._connection() as connection:
             found = connection.execute(text).fetchall()
-        values = list(zip(*found, strict=True)) or [()] * len(fields)
-        arrays = []
-        for field, of in zip(fields, values, strict=True):
-            array, failed = column(field, of)
-            for reason in failed.values():
-                raise RunError("BAD_TABLE", reason, where=f"table {name}")
-            arrays.append(array)
-        return pa.Table.from_arrays(arrays, schema=table.schema_.arrow())
+        return table_of(found, table.schema_, name)
 
     # ── statements ──
 

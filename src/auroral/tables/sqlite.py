@@ -34,7 +34,7 @@ from auroral.tables.store import (
     StoreUnavailableError,
     changed_under_us,
 )
-from auroral.tables.values import column
+from auroral.tables.values import table_of
 
 _BUSY_S = 5.0
 _STATEMENTS = 256
@@ -97,20 +97,12 @@ class SqliteTables:
         database.executemany(f"INSERT INTO {_quoted(name)} VALUES ({places})", values)
 
     def rows(self, name: str, table: Table) -> pa.Table:
-        fields = list(table.schema_)
-        names = ", ".join(_quoted(field.name) for field in fields)
+        names = ", ".join(_quoted(field.name) for field in table.schema_)
         order = ", ".join(map(_quoted, table.key)) or "rowid"
         text = f"SELECT {names} FROM {_quoted(name)} ORDER BY {order}"
         with self._told(f"table {name}"), self._reading() as database:
             found = database.execute(text).fetchall()
-        values = list(zip(*found, strict=True)) or [()] * len(fields)
-        arrays = []
-        for field, of in zip(fields, values, strict=True):
-            array, failed = column(field, of)
-            for reason in failed.values():
-                raise RunError("BAD_TABLE", reason, where=f"table {name}")
-            arrays.append(array)
-        return pa.Table.from_arrays(arrays, schema=table.schema_.arrow())
+        return table_of(found, table.schema_, name)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from auroral.network.types import Field, Type
+from auroral.errors import RunError
+from auroral.network.types import Field, Schema, Type
 
 NAN = "NaN"
 """What stands for NaN in a database that has none."""
@@ -62,6 +63,19 @@ def column(field: Field, values: Sequence[Any]) -> tuple[pa.Array, dict[int, str
             found.append(None)
             failed[at] = f"{field.name}: expected {field.type}, found {value!r:.100}"
     return pa.array(found, arrow), failed
+
+
+def table_of(rows: Sequence[Sequence[Any]], schema: Schema, name: str) -> pa.Table:
+    """The rows that a database gave of a table; a value that does not fit is an error."""
+    fields = list(schema)
+    values: list[Sequence[Any]] = [*zip(*rows, strict=True)] or [()] * len(fields)
+    arrays = []
+    for field, of in zip(fields, values, strict=True):
+        array, failed = column(field, of)
+        for reason in failed.values():
+            raise RunError("BAD_TABLE", reason, where=f"table {name}")
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=schema.arrow())
 
 
 def in_key_order(rows: pa.Table, key: Sequence[str]) -> pa.Table:

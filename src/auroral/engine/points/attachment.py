@@ -166,9 +166,12 @@ class Attachment:
 
     # ── working ──
 
-    def step(self, complete: int, ended: int | None, *, polite: bool) -> bool:
+    def step(
+        self, complete: int, ended: int | None, *, polite: bool, resting: bool = False
+    ) -> bool:
         """Commit what has ended and start what is due before a moment; False if there was nothing.
 
+        While it is `resting` it does not go on to the next train.
         What goes wrong is its own failure, and it does nothing more.
         """
         if self.failure is not None:
@@ -176,7 +179,8 @@ class Attachment:
         if ended is not None and self._marks.ended is None:
             self._marks.end(ended)
         try:
-            self._extend(complete, polite=polite)
+            if not resting:
+                self._extend(complete, polite=polite)
             worked = self.stepper.step(self._limit)
         except Exception as error:
             self._fail(error)

@@ -34,13 +34,16 @@ _OF_TABLES = ("read", "update", "latch")
 """Boxes that take turns with those of the network, which attached queries do not."""
 _QUIET_S = 1.0
 """So long must the network have done nothing for historical steps to be large."""
+_REST = 4.0
+"""So many times as long as a historical step took, none is started while the network works."""
 
 
 class Attachments:
     """Attached queries, by name. Whoever changes them holds the lock of the rounds.
 
     One historical step is under way at a time, and it is started when the network has nothing to
-    start; queries that have caught up work whenever there is something for them.
+    start. While the network works there are pauses between historical steps, so that most live
+    steps have all cores. Queries that have caught up work whenever there is something for them.
     """
 
     def __init__(
@@ -65,6 +68,8 @@ class Attachments:
         self._execution: Execution | None = None
         self._worked_s = 0.0
         """When the network last had something to do."""
+        self._rest_until_s = 0.0
+        """Until when no historical step is started if the network works."""
 
     # ── looking ──
 
@@ -165,7 +170,12 @@ class Attachments:
                 continue  # another one has its turn
             failed = attachment.failure
             bound = execution.stepper.emitted_before(attachment.point.arc, complete)
-            did = attachment.step(bound, ended, polite=polite)
+            resting = polite and historical and now < self._rest_until_s
+            steps = attachment.stepper.steps
+            did = attachment.step(bound, ended, polite=polite, resting=resting)
+            if historical and attachment.stepper.steps > steps:
+                took_s = attachment.stepper.durations_s[-1]
+                self._rest_until_s = time.monotonic() + _REST * took_s
             worked = did or worked
             if historical:
                 history_busy = history_busy or attachment.stepper.busy
@@ -173,6 +183,13 @@ class Attachments:
             if attachment.failure is not None and failed is None:
                 _LOG.warning("%s", attachment.failure)
         return worked
+
+    @property
+    def rest_s(self) -> float | None:
+        """In how many seconds the next historical step may be started, if there is a pause."""
+        left_s = self._rest_until_s - time.monotonic()
+        waits = left_s > 0 and any(one.is_historical for one in list(self._held.values()))
+        return left_s if waits else None
 
     def reached(self, moment: int) -> bool:
         """Whether every query has processed everything before a moment, as far as it can."""
@@ -194,7 +211,7 @@ class Attachments:
         self, execution: Execution, point: PointHistory, name: str, query: str | Build | AdHocQuery
     ) -> tuple[Branch, ExecutionPlan]:
         """Read and check a query; nothing is true yet."""
-        context, checked = execution.context, execution.plan.unmoved
+        context, checked = execution.context, execution.unmoved
         meant = progressing(checked.network, checked.arcs, checked.order).get(point.arc, ())
         resolver = context.settings.executor.resolver
         branch = branch_of(

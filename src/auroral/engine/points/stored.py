@@ -69,6 +69,11 @@ class _StandingNetwork:
     watermarks: WatermarkTracker
     stepper: _CompleteArcs
 
+    @property
+    def unmoved(self) -> CheckedNetwork:
+        """The network as it is declared."""
+        return self.checked
+
 
 class StoredHistory:
     """The history in a state directory; nothing of the network is run or changed."""

@@ -474,7 +474,8 @@ class Loop:
     @property
     def _idle_s(self) -> float:
         idle_s = _HEARTBEAT_S if self._heartbeats else _IDLE_S
-        return min(idle_s, self.execution.stepper.retry_s or idle_s)
+        rest_s = self.execution.context.attachments.rest_s
+        return min(idle_s, self.execution.stepper.retry_s or idle_s, rest_s or idle_s)
 
     def _await_warm(self) -> None:
         while not self._stopping.is_set() and not self._warm.wait(_POLL_S):

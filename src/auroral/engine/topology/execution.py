@@ -53,6 +53,11 @@ class Execution:
         return self.plan.checked
 
     @property
+    def unmoved(self) -> CheckedNetwork:
+        """The network with all boxes where they are declared."""
+        return self.plan.unmoved
+
+    @property
     def stateful(self) -> dict[str, StatefulStep | EddyStep]:
         """The steps of boxes that remember, by the name of the box."""
         return {
