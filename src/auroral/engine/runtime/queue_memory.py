@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from auroral.engine.runtime.deciding import StepScheduler
 from auroral.engine.runtime.train import Train
 from auroral.errors import Caution
 from auroral.network.declarations import EngineOptions
@@ -19,7 +20,9 @@ from auroral.storage.resident import ResidentSegments
 
 _LOG = logging.getLogger("auroral")
 LOOK_EVERY_S = 0.25
-"""How often the queues of an engine with threads are looked at."""
+"""How often the queues of an engine with threads are looked at, unless that takes too long."""
+_PAUSE = 100.0
+"""So many times as long as a look took nobody looks again: very long queues cost no more."""
 
 
 class QueueMemory:
@@ -38,7 +41,7 @@ class QueueMemory:
         self._now_s = now_s
         self._resident = ResidentSegments(planner(0), background=background, now_s=now_s)
         self._every_s = LOOK_EVERY_S if background else 0.0
-        self._looked_s = -math.inf
+        self._next_look_s = -math.inf
         self._superboxes: Sequence[Superbox] = ()
         self._larger: dict[str, int] = {}
         """By superbox, the most bytes of a train that the memory for queues has no room for."""
@@ -66,6 +69,13 @@ class QueueMemory:
             _LOG.warning(Caution("TRAIN_EXCEEDS_MEMORY", message, f"superbox {name}"))
         self._larger[name] = size
 
+    def follow(self, scheduler: StepScheduler | None, read: Sequence[Train]) -> None:
+        """Keep in memory what a scheduler thinks is urgent; the trains `read` are under way."""
+        if scheduler is None:
+            self.tend({}, (), read)
+        else:
+            self.tend(scheduler.table.queues, scheduler.planned, read)
+
     def tend(
         self, queues: Mapping[str, BoxQueue], next_: Collection[str], read: Sequence[Train]
     ) -> None:
@@ -74,9 +84,16 @@ class QueueMemory:
         What the trains `read`, which are under way, stays.
         """
         now_s = self._now_s()
-        if now_s - self._looked_s < self._every_s:
+        if now_s < self._next_look_s:
             return
-        self._looked_s = now_s
+        self._look(queues, next_, read)
+        if self._every_s:
+            spent_s = self._now_s() - now_s
+            self._next_look_s = now_s + max(self._every_s, _PAUSE * spent_s)
+
+    def _look(
+        self, queues: Mapping[str, BoxQueue], next_: Collection[str], read: Sequence[Train]
+    ) -> None:
         known: dict[str, Segment] = {}
         waiting = []
         for superbox in self._superboxes:
@@ -94,7 +111,6 @@ class QueueMemory:
                 waiting.append(WaitingQueue(superbox.name, log, segments, urgency))
         pinned = {s.file for train in read for found in train.segments.values() for s in found}
         store = self._store
-
         self._resident.tend(
             waiting,
             {file for file in pinned if file},

@@ -269,7 +269,8 @@ class Stepper:
             return worked
         due = self._limits.later if self._limits.staying else self._limits.due
         self._arrivals.fold(min(complete, due))
-        self._tend_memory()
+        if self._memory is not None:
+            self._memory.follow(self.scheduler, [one.train for one in self._running.values()])
         if self.scheduler is not None and not self.scheduler.in_turn():
             return self._start_decided(self.scheduler, complete) or worked
         for step in self._steps.values():
@@ -304,15 +305,6 @@ class Stepper:
                     scheduler.started(name, why)
                     worked = True
         return worked
-
-    def _tend_memory(self) -> None:
-        """Let the queues of the most urgent superboxes be in memory."""
-        if self._memory is None:
-            return
-        scheduler = self.scheduler
-        queues = scheduler.table.queues if scheduler is not None else {}
-        planned = scheduler.planned if scheduler is not None else ()
-        self._memory.tend(queues, planned, [one.train for one in self._running.values()])
 
     def _is_without_tuples(self, step: SuperboxStep, complete: int) -> bool:
         """Whether a superbox has moments to pass that brought it nothing."""
