@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -16,11 +17,12 @@ import auroral.engine.topology.deciding as deciding
 import auroral.storage.store as store
 from auroral import Network
 from auroral.engine import parts
+from auroral.engine.ingest import ingest
 from auroral.engine.runtime.queue_memory import QueueMemory
 from auroral.network import declarations
 from auroral.network.declarations import SchedulerName, SuperboxMode, TraversalName
 from auroral.scheduling.flow import FlowModel
-from auroral.scheduling.residency import ResidencyPlanner
+from auroral.scheduling.residency import ResidencyMoves, ResidencyPlanner, WaitingQueue
 
 from . import sparkless
 from .events import Events
@@ -37,14 +39,28 @@ def options(rng: Random) -> au.EngineOptions:
         superbox=rng.choice(get_args(SuperboxMode)),
         traversal=rng.choice(get_args(TraversalName)),
         train=rng.choice(["auto", rng.randint(1, 20)]),
-        memory=rng.choice([1, 3_000, 10_000, 40_000, "1 GB"]),
+        memory=rng.choice([1, 100, 300, 1_000, "1 GB"]),
     )
+
+
+class RestlessPlanner(ResidencyPlanner):
+    """Believes other priorities each time, so that segments come and go all the time."""
+
+    def __init__(self, budget: int, rng: Random):
+        super().__init__(budget, margin=0.0, least_stay_s=0.0, loads_per_s=1e6)
+        self._rng = rng
+
+    def plan(
+        self, queues: Iterable[WaitingQueue], pinned: Collection[str], now_s: float
+    ) -> ResidencyMoves:
+        drawn = [replace(queue, priority=self._rng.random()) for queue in queues]
+        return super().plan(drawn, pinned, now_s)
 
 
 @pytest.fixture(autouse=True)
 def any_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allow so little memory for queues that segments come and go all the time."""
-    restless = partial(ResidencyPlanner, margin=0.0, least_stay_s=0.0, loads_per_s=1e6)
+    """Allow very little memory for queues."""
+    restless = partial(RestlessPlanner, rng=Random("priorities"))
     monkeypatch.setattr(declarations, "LEAST_MEMORY_BYTES", 1)
     monkeypatch.setattr(parts, "QueueMemory", partial(QueueMemory, planner=restless))
     monkeypatch.setattr(store, "_CACHE_BYTES", 0)
@@ -94,6 +110,8 @@ def test_any_schedule_gives_what_the_reference_gives(
     net = drawn_network(rng, 6)
     random_costs(monkeypatch, rng)
     batches = Events(rng, net).script(30, drains=0.1)
+    if rng.random() < 0.7:  # each batch is a segment, and many wait
+        monkeypatch.setattr(ingest, "LARGE_ROWS", 1)
     chosen = way(rng, crashing=crashing)
     set_out(monkeypatch, chosen)
     Run(sparkless.make_engine, net, batches, chosen, TABLES).go(tmp_path)
