@@ -56,5 +56,10 @@ def test_a_view_gives_its_first_results_at_once(make_engine: MakeEngine) -> None
         engine.attach("crowds", "SELECT t, cnt FROM crowds", name="app")
         engine.drain()
         assert engine.dequeue("app").num_rows == 4
-        with pytest.raises(UsageError, match="keeps nothing"):
-            engine.attach("unseen", "SELECT t FROM unseen")
+        engine.attach("unseen", "SELECT t, cnt FROM unseen", name="late")
+        engine.drain()
+        assert engine.dequeue("late").num_rows == 0  # nothing of the past
+        engine.enqueue("reports", [(0, 40, 40)] * 120 + [(0, 50, 40)])
+        engine.drain()
+        assert engine.dequeue("late").to_pylist() == [{"t": 40, "cnt": 120}]
+        engine.detach("late")

@@ -94,7 +94,9 @@ def test_the_tightest_output_decides_for_all() -> None:
     tight = QoS(latency=[(0, 1), (0.5, 1), (1, 0)])
     assert waiting_room_s(chains([LOOSE, None], 1, call_s=0.1, cost_s=0.0)) == pytest.approx(3.9)
     assert waiting_room_s(chains([LOOSE, tight], 1, call_s=0.1, cost_s=0.0)) == pytest.approx(0.4)
-    assert waiting_room_s(chains([LOOSE, tight], 1, call_s=0.7, cost_s=0.0)) == 0.0
+    # What cannot be in the good zone may still be worth something: the next point counts.
+    assert waiting_room_s(chains([LOOSE, tight], 1, call_s=0.7, cost_s=0.0)) == pytest.approx(0.3)
+    assert waiting_room_s(chains([LOOSE, tight], 1, call_s=1.2, cost_s=0.0)) == pytest.approx(2.8)
     assert waiting_room_s(chains([None], 1)) is None
     always_good = QoS(latency=[(0, 1), (5, 1)])
     assert waiting_room_s(chains([always_good], 1)) is None

@@ -10,7 +10,7 @@ from typing import Protocol
 from auroral.scheduling.decisions import PlannedCall
 from auroral.scheduling.flow import FlowBox, FlowModel
 from auroral.scheduling.queues import BoxQueue
-from auroral.scheduling.urgency import output_paths
+from auroral.scheduling.urgency import UrgencyGraph, output_paths
 
 DEFAULT_TRAIN = 1_000_000
 LARGEST_CALL_SHARE = 0.5
@@ -106,21 +106,28 @@ def train_size(box: FlowBox, queue: BoxQueue, limits: TrainLimits) -> int:
 
 
 def waiting_room_s(model: FlowModel) -> float | None:
-    """How long a worker may be busy so that no output leaves its good zone; None: any time.
+    """How long a worker may be busy so that no output gets worse by it; None: any time.
 
     Tuples of an output may arrive just after the worker has begun. They wait until it ends, and
     then need their own way to the output: the end of the good zone less that way is the room of an
-    output. The tightest output decides for all, because they share the workers. Outputs without a
-    latency graph leave any room.
+    output. If the way alone takes longer than that, as with graphs that fall from the start, the
+    next point counts at which the graph changes: short trains could not save what is lost anyway,
+    and would cost throughput. The tightest output decides for all, because they share the workers.
+    Outputs without a latency graph leave any room.
     """
     rooms = [
-        path.graph.good_until - path.remaining_s(1)
+        _room_s(path.graph, path.remaining_s(1))
         for paths in output_paths(model).values()
         for path in paths
         if path.output is not None and _has_latency(model, path.output)
     ]
     least = min(rooms, default=math.inf)
     return None if math.isinf(least) else max(least, 0.0)
+
+
+def _room_s(graph: UrgencyGraph, way_s: float) -> float:
+    """The time to the first point of a graph, at which it changes, that can be met."""
+    return min((x - way_s for x in graph.critical if x > way_s), default=math.inf)
 
 
 def _has_latency(model: FlowModel, output: str) -> bool:

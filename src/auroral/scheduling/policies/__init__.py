@@ -29,7 +29,7 @@ def _ranking(settings: SchedulerSettings) -> Ranking:
         case "fifo":
             return OldestFirst()
         case "qos":
-            return UtilityFirst(most)
+            return UtilityFirst(most, weighs_trains=settings.weighs_trains)
         case "qos-bucketed":
             return BucketedUtility(settings.partitions, most)
         case "feedback":

@@ -34,6 +34,9 @@ class SchedulerSettings:
     """k of the top-k spanner: how many boxes of an application a plan spans."""
     partitions: int = 20
     """Into how many parts `qos-bucketed` divides gradients, and slacks; one: all are equal."""
+    weighs_trains: bool = False
+    """Whether `qos` weighs gradients by what a call is worth, as its fixed cost is large: see
+    `UtilityFirst`."""
     results_at_end: bool = False
     """Whether the results of a call are there when it ends, as with Spark jobs, or one by one."""
     saves_memory: bool = False
@@ -56,6 +59,7 @@ class SchedulerSettings:
             traversal=options.traversal,
             train=options.train,
             memory_bytes=options.memory_bytes,
+            weighs_trains=True,
             results_at_end=True,
         )
 
