@@ -12,7 +12,7 @@ from benchmarks.lab import Experiments, Lab, choose, run_experiments
 from benchmarks.optimizing import optimizing
 from benchmarks.plots import Chart, save_charts
 from benchmarks.qos.overheads import OVERHEADS, overheads
-from benchmarks.qos.overload import OVERLOAD, overload
+from benchmarks.qos.overload import OVERLOAD, heavy_overload, overload
 from benchmarks.qos.predictions import predictions
 from benchmarks.qos.scheduling import SUPERBOXES, UTILITY, deciding, scheduling, superboxes
 from benchmarks.qos.simulated import simulated
@@ -25,6 +25,7 @@ EXPERIMENTS: Experiments = {
     "superboxes": superboxes,
     "overheads": overheads,
     "overload": overload,
+    "heavy-overload": heavy_overload,
     "optimizing": optimizing,
     "predictions": predictions,
 }

@@ -74,24 +74,29 @@ class _Decided:
 
 def deciding(report: Report, lab: Lab) -> None:
     """How long `qos` and `qos-bucketed` take to decide for many boxes."""
-    section = report.section(DECIDING, "scheduler", "microseconds", "boxes_looked_at")
+    section = report.section(DECIDING, "ready", "scheduler", "microseconds", "boxes_looked_at")
     rounds = lab.steps(400, 80)
-    exact, bucketed = (_decide(name, rounds) for name in ("qos", "qos-bucketed"))
-    for name, found in ("qos", exact), ("qos-bucketed", bucketed):
-        section.rows.append((name, found.seconds * 1e6, found.evaluated))
-    report.bar("time to decide: bucketed / exact", bucketed.seconds / exact.seconds, most=0.1)
+    for ready in 1_000, 100:
+        exact, bucketed = (_decide(name, rounds, ready) for name in ("qos", "qos-bucketed"))
+        for name, found in ("qos", exact), ("qos-bucketed", bucketed):
+            section.rows.append((ready, name, found.seconds * 1e6, found.evaluated))
+        ratio = bucketed.seconds / exact.seconds
+        report.bar(f"time to decide, {ready} boxes ready: bucketed / exact", ratio, most=0.1)
 
 
-def _decide(scheduler: str, rounds: int, applications: int = 200) -> _Decided:
+def _decide(scheduler: str, rounds: int, ready: int, applications: int = 200) -> _Decided:
     """Decide again and again while a few boxes run and get more tuples: mean of one decision."""
     model = _chains(applications)
     settings = SchedulerSettings(
-        scheduler="qos" if scheduler == "qos" else "qos-bucketed", superbox="box", traversal="mc"
+        scheduler="qos" if scheduler == "qos" else "qos-bucketed",
+        superbox="box",
+        traversal="mc",
+        weighs_trains=True,
     )
     chosen = make_scheduler(settings)
     chosen.serve(model)
     table = QueueTable(model.boxes)
-    names = list(model.boxes)
+    names = list(model.boxes)[:: len(model.boxes) // ready]
     for at, name in enumerate(names):
         table.fill(name, 10, mean_arrival_s=at * 1e-4, oldest_arrival_s=at * 1e-4)
     now_s = 0.2

@@ -36,6 +36,8 @@ class FluidMachine:
     now_s: float = 0.0
     queues: dict[tuple[str, str], deque[tuple[float, float]]] = field(default_factory=dict)
     decision: SheddingDecision = field(default_factory=SheddingDecision)
+    processed: dict[str, float] = field(default_factory=dict)
+    """Tuples that each box has taken in the period, without those that were dropped."""
 
     def __post_init__(self) -> None:
         for name, box in self.model.boxes.items():
@@ -49,6 +51,7 @@ class FluidMachine:
         self.now_s += PERIOD_S
         delays: dict[str, float] = {}
         delivered: dict[str, float] = {}
+        self.processed = {}
         left_s = self.cores * PERIOD_S
         while left_s > 1e-9:
             waiting = [(queue[0][0], key) for key, queue in self.queues.items() if queue]
@@ -57,10 +60,13 @@ class FluidMachine:
             left_s -= self._serve(min(waiting)[1], left_s, delays, delivered)
         table = QueueTable(self.model.boxes)
         for name, box in self.model.boxes.items():
-            queued = sum(count for arc in box.inputs for _, count in self.queues[name, arc])
-            table.fill(name, int(queued), mean_arrival_s=0, oldest_arrival_s=0)
+            held = [run for arc in box.inputs for run in self.queues[name, arc]]
+            oldest_s = min((at_s for at_s, _ in held), default=0.0)
+            waiting_now = int(sum(count for _, count in held))
+            table.fill(name, waiting_now, mean_arrival_s=oldest_s, oldest_arrival_s=oldest_s)
         if self.controller is not None:
-            self.decision = self.controller.observe(Observation(PERIOD_S, dict(rates), table))
+            seen = Observation(PERIOD_S, dict(rates), table, self.now_s, self.processed)
+            self.decision = self.controller.observe(seen)
         queued = sum(count for queue in self.queues.values() for _, count in queue)
         return PeriodReport(self.decision, delays, delivered, queued)
 
@@ -82,6 +88,7 @@ class FluidMachine:
         taken = count if count * cost_s <= left_s else left_s / cost_s
         if count - taken > 1e-6:
             self.queues[key].appendleft((arrived_s, count - taken))
+        self.processed[name] = self.processed.get(name, 0.0) + taken * passing
         for out, share in box.selectivities.items():
             self._arrive(out, arrived_s, taken * passing * share)
             for output in self.model.outputs.values():

@@ -41,19 +41,25 @@ class BoxCost:
     """Tuples of those recent calls of which is known how many came out."""
     counted_out: float = 0.0
 
-    def after(self, tuples_in: int, tuples_out: int | None, seconds: float) -> BoxCost:
-        """What is known after one more call; what came out may not have been counted."""
+    def after(
+        self, tuples_in: int, tuples_out: int | None, seconds: float, weight: float = 1.0
+    ) -> BoxCost:
+        """What is known after one more call; what came out may not have been counted.
+
+        A call that took an unusual time, such as the first one of a plan, has less `weight`.
+        """
         counted = tuples_out is not None
+        kept = _KEPT**weight
         return BoxCost(
             self.calls + 1,
             self.tuples_in + tuples_in,
             self.tuples_out + (tuples_out or 0),
             self.seconds + seconds,
-            self.weight * _KEPT + 1,
-            self.recent_tuples * _KEPT + tuples_in,
-            self.recent_seconds * _KEPT + seconds,
-            self.recent_squares * _KEPT + tuples_in * tuples_in,
-            self.recent_products * _KEPT + tuples_in * seconds,
+            self.weight * kept + weight,
+            self.recent_tuples * kept + weight * tuples_in,
+            self.recent_seconds * kept + weight * seconds,
+            self.recent_squares * kept + weight * tuples_in * tuples_in,
+            self.recent_products * kept + weight * tuples_in * seconds,
             self.counted_in * _KEPT + tuples_in if counted else self.counted_in,
             self.counted_out * _KEPT + (tuples_out or 0) if counted else self.counted_out,
         )
@@ -68,6 +74,12 @@ class BoxCost:
         """Seconds of a call, however few tuples it has; None before the first call.
 
         Zero until trains of different sizes were seen: all is taken for the cost of tuples then.
+        Before the first call of full weight all is taken for the call: if tuples were thought to
+        be dear because Spark compiled, a scheduler would not run the box again, and never learn.
+
+        >>> first = BoxCost().after(10, 10, 2.0, weight=0.01)
+        >>> first.call_s, first.cost_s
+        (2.0, 0.0)
         """
         return self._line()[0]
 
@@ -85,6 +97,8 @@ class BoxCost:
             return mean_s, None
         mean = self.recent_tuples / self.weight
         variance = self.recent_squares / self.weight - mean * mean
+        if self.weight < 1.0:
+            return mean_s, 0.0
         if variance <= (_LEAST_SPREAD * mean) ** 2:
             return 0.0, mean_s / mean
         covariance = self.recent_products / self.weight - mean * mean_s

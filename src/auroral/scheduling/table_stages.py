@@ -106,6 +106,8 @@ def upstream_of(checked: CheckedNetwork, name: str) -> set[str]:
 def taking_turns(network: Network) -> list[Caution]:
     """Boxes that change or read one table and wait for each other: each moment is a step."""
     network = with_lookups(network)
+    if not any(box.uses_tables for box in network.boxes.values()):
+        return []
     arcs, order = type_arcs(network, network.boxes)
     checked = CheckedNetwork(network, arcs, order)
     using = [name for name in order if network.boxes[name].uses_tables]

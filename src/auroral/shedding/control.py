@@ -25,27 +25,45 @@ from auroral.qos.graphs import latency_curve
 from auroral.scheduling.flow import FlowModel
 from auroral.scheduling.queues import QueueTable
 from auroral.shedding.drops import Drop
+from auroral.shedding.evidence import ObservedCapacity, OverloadEvidence, WaitingWork
 from auroral.shedding.histograms import Histogram
-from auroral.shedding.load import cost_to_go_s, load_of
+from auroral.shedding.load import (
+    cost_to_go_s,
+    effective_cost_s,
+    flow_rates,
+    load_of,
+    rate_into,
+    train_size,
+)
 from auroral.shedding.planning import LEVELS, PlanTable, plan_table, sheds
 from auroral.shedding.sites import CarryInterval, MayDrop
 
 _ENTER = 1.05
-"""Shedding begins if the load is more than this many times the capacity …"""
+"""Shedding begins if work piles up and the load is more than this many times the capacity …"""
 _LEAVE = 0.95
 """… and ends below this."""
+_FAR_TOO_LATE = 2.0
+"""Tuples that wait so many times as long as they may are an overload too, whatever arrives."""
 _HOLD = 3
 """For how many periods less must be enough before less is dropped."""
-_RECOVERY_PERIODS = 2
+_MEAN_PERIODS = 4
+"""Over how many periods the load is averaged."""
+_RECOVERY_PERIODS = 4
 """In how many periods the work that waits too long is to be done."""
-_ALLOWED_PERIODS = (1.0, 10.0)
+_ALLOWED_PERIODS = (1.0, 60.0)
 """For how many periods work may wait, at least and at most, whatever latency graphs say."""
-_SURPRISE = 1.15
-"""How much dearer tuples are thought to be for each period in which a plan does not help."""
-_MOST_SURPRISE = 5.0
-_RELIEF = 0.95
-_PATIENCE = 20
-"""After how many quiet periods some of it is forgotten; doubled each time that was wrong."""
+_ROUNDS = 5.0
+"""Work may wait for so many rounds of calls of all boxes: shorter waits are no overload."""
+_RELIEF = 1.05
+"""By which factor the capacity is taken for larger if nothing waits while tuples are dropped …"""
+_PATIENCE = 6
+"""… after so many quiet periods; doubled each time that was wrong."""
+_MOST_PATIENCE = 96
+_BEYOND = 4
+"""So much more patience is needed to take it for larger than was ever measured."""
+_STALL_S = 1.5
+_STALL_STEPS = 3.0
+"""A step that has run for so many times the usual time, and so long, is not about the load."""
 _MUCH = 0.2
 """By how much costs, selectivities or shares of streams may differ before plans are made anew."""
 
@@ -58,11 +76,29 @@ class Observation:
     rates: Mapping[str, float]
     """By stream, tuples per second that arrived."""
     queues: QueueTable
-    """What waits in front of each superbox."""
+    """What waits in front of each superbox, and is not in a step yet."""
+    now_s: float = 0.0
+    """The time at its end, by the clock of the queues."""
+    processed: Mapping[str, float] = field(default_factory=dict)
+    """By superbox, tuples that steps have processed; those that were dropped do not count."""
+    unfinished_s: float = 0.0
+    """How long ago the oldest tuple of the steps under way arrived."""
+    step_s: float = 0.0
+    """How long steps usually take, of the superbox whose steps take longest."""
+    running_s: float = 0.0
+    """For how long the longest of the steps under way has run."""
     outside: float = 0.0
     """The share of outputs that are outside their good zone."""
     inactive: frozenset[str] = frozenset()
     """Outputs that the scheduler hardly serves."""
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether a step takes unusually long, as when Spark compiles a plan for it.
+
+        What waits meanwhile says nothing of the load.
+        """
+        return self.running_s > max(_STALL_S, _STALL_STEPS * self.step_s)
 
 
 @dataclass(frozen=True)
@@ -91,16 +127,24 @@ class SheddingDecision:
 class LoadController:
     """Decides, period by period, which drops there are.
 
-    Loads are multiples of the capacity C·H. The load that a plan must fit is what arrives, if it
-    does so for two periods, and the work that has waited for too long, spread over the next
-    periods. A plan is raised at once. It is lowered, or removed, when less was enough for three
-    periods. If the queues do not get shorter in spite of a plan, boxes are taken to cost more than
-    was measured.
+    Loads are multiples of the capacity. Shedding begins only if work is seen to pile up
+    (`OverloadEvidence`) and more arrives than was processed meanwhile; costs that were measured
+    decide where and how much is dropped, but not whether. How much work the machine does is
+    measured while something waits (`ObservedCapacity`). The load that a plan must fit is what
+    arrives, and the work that has waited for too long, spread over the next periods. A plan is
+    raised at once when tuples are late. It is lowered, or removed, when less was enough for
+    three periods; while nothing waits the capacity is taken for larger step by step.
     """
 
-    def __init__(self, mode: SheddingMode, *, capacity: float):
+    def __init__(self, mode: SheddingMode, *, capacity: float, headroom: float = 1.0):
+        """`capacity` is expected until it was measured, of which `headroom` is to be used.
+
+        Both are one number, C·H, before anything was measured.
+        """
+        self._headroom = headroom
         self._mode: SheddingMode = mode
-        self._capacity = capacity
+        self._capacity = ObservedCapacity(capacity / headroom)
+        self._nominal = capacity
         self._model = FlowModel({})
         self._planned_for = self._model
         """The model that plans were made for."""
@@ -112,15 +156,15 @@ class LoadController:
         self._table_inactive: frozenset[str] = frozenset()
         self._level = 1.0
         self._drops: dict[str, tuple[Drop, ...]] = {}
-        self._loads: deque[float] = deque(maxlen=_HOLD)
+        self._load = 0.0
+        self._arrived: deque[Mapping[str, float]] = deque(maxlen=_MEAN_PERIODS)
+        """Rates of the latest periods."""
         self._needs: deque[float] = deque(maxlen=_HOLD)
-        self._late_s = 0.0
-        """How long work waited beyond what is allowed, in the period before."""
-        self._surprise = 1.0
+        self._evidence = OverloadEvidence()
         self._quiet = 0
         self._patience = _PATIENCE
-        self._forgot = False
-        """Whether tuples were taken for cheaper since they turned out to be dear."""
+        self._relieved = False
+        """Whether the capacity was taken for larger since tuples were late."""
 
     @property
     def active(self) -> bool:
@@ -147,7 +191,6 @@ class LoadController:
         found = dict(histograms or {})
         if differs_much(self._planned_for, model):
             self._table, self._planned_for = None, model
-            self._surprise = 1.0  # what was measured has followed what happens
         if _other_values(self._histograms, found):
             self._table, self._histograms = None, found
         self._model, self._carry, self._may_drop = model, carry, may_drop
@@ -156,27 +199,48 @@ class LoadController:
         """What is dropped after a period in which this was seen."""
         if not self.active:
             return self._decided({}, 0.0, ())
-        offered = load_of(self._model, seen.rates, period_s=seen.period_s) / self._capacity
-        self._loads.append(offered)
-        waits_s = self._work_waiting(seen.queues) / self._capacity
-        late_s = max(0.0, waits_s - self._allowed_s(seen.period_s))
-        self._learn(late_s, offered)
-        lasting = self._surprise * min(list(self._loads)[-2:])
-        need = lasting + late_s / (_RECOVERY_PERIODS * seen.period_s)
+        self._arrived.append(seen.rates)
+        if seen.is_stalled:
+            self._evidence.forget()
+            self._capacity.forget_run()
+            return SheddingDecision(self._drops, load=self._load, level=self._level)
+        model = self._with_calls(seen.period_s)
+        costs = {name: box.cost_s for name, box in model.boxes.items()}
+        waits = self._note(seen, model)
+        self._learn(costs)
+        capacity = self._capacity.at(costs) * self._headroom
+        load = load_of(model, self._rates) / capacity
+        late_s = waits.too_much / capacity
+        need = load + late_s / (_RECOVERY_PERIODS * seen.period_s)
         self._needs.append(need)
-        return self._decide(seen, offered, waits_s)
+        cause = self._cause(load, waits)
+        if self._level == 1.0 and cause is None:
+            return self._decided({}, load, ())
+        return self._decide(seen, model, load, cause)
 
     # ── decisions ──
 
-    def _decide(self, seen: Observation, offered: float, waits_s: float) -> SheddingDecision:
-        need = self._needs[-1]
+    def _cause(self, load: float, waits: WaitingWork) -> str | None:
+        """Why tuples are dropped, in words; None if nothing says that they must be."""
+        told = f"{load:.3g} times the capacity arrives"
+        if self._level > 1.0:
+            return f"{told} and the oldest tuple has waited for {waits.oldest_s:.2g} s"
+        found = self._evidence.found
+        if found is None or not self._capacity.is_measurable:
+            return None
+        far_too_late = waits.excess >= _FAR_TOO_LATE and self._needs[-1] > _ENTER
+        is_too_much = load * self._headroom > _ENTER  # more arrives than was processed
+        return f"{told} and {found}" if is_too_much or far_too_late else None
+
+    def _decide(
+        self, seen: Observation, model: FlowModel, load: float, cause: str | None
+    ) -> SheddingDecision:
         before = self._level
-        if before == 1.0 and need <= _ENTER:
-            return self._decided({}, offered, ())
-        table = self._plans(seen)
-        wanted = table.level(need)
-        lately = max(self._needs)
-        if wanted > before:
+        table = self._plans(seen, model)
+        wanted, lately = table.level(self._needs[-1]), max(self._needs)
+        if before == 1.0:
+            self._level = max(wanted, table.level(_ENTER))
+        elif wanted > before and self._evidence.is_late:
             self._level = wanted
         elif len(self._needs) == _HOLD and table.level(lately) < before:
             self._level = table.level(lately)
@@ -184,7 +248,7 @@ class LoadController:
                 self._level = table.level(_ENTER)
         plan = table.at(self._level)
         drops = plan.by_superbox()
-        for superbox, own in self._for_long_queues(seen, table).items():
+        for superbox, own in self._for_long_queues(seen, model, table).items():
             drops[superbox] = (*drops.get(superbox, ()), *own)
         notes: list[SheddingNote] = []
         if drops != self._drops:
@@ -194,13 +258,11 @@ class LoadController:
                 for drop in group
                 for name in (drop.superbox, drop.arc, *drop.outputs)
             )
-            why = f"{self._cause(offered, waits_s)}; {plan.why}"
-            if not drops:
-                why = f"{self._cause(offered, waits_s)}: nothing is dropped any more"
+            why = f"{cause}; {plan.why}" if drops else f"{cause}: nothing is dropped any more"
             notes.append(SheddingNote(tuple(about), why))
         elif not plan.fits and before != self._level:
             notes.append(SheddingNote(tuple(self._model.outputs), plan.why))
-        return self._decided(drops, offered, tuple(notes))
+        return self._decided(drops, load, tuple(notes))
 
     def _decided(
         self,
@@ -209,25 +271,23 @@ class LoadController:
         notes: tuple[SheddingNote, ...],
     ) -> SheddingDecision:
         changed = drops != self._drops
-        self._drops = drops
+        self._drops, self._load = drops, offered
         return SheddingDecision(drops, changed, notes, offered, self._level)
 
-    def _cause(self, offered: float, waits_s: float) -> str:
-        found = f"{offered:.3g} times the capacity arrives and work waits for {waits_s:.2g} s"
-        if self._surprise > 1:
-            found += f"; tuples seem to cost {self._surprise:.2g} times what was measured"
-        return found
-
-    def _for_long_queues(self, seen: Observation, table: PlanTable) -> dict[str, tuple[Drop, ...]]:
+    def _for_long_queues(
+        self, seen: Observation, model: FlowModel, table: PlanTable
+    ) -> dict[str, tuple[Drop, ...]]:
         """Drops for a while in front of boxes between others whose queue alone takes too long."""
         found: dict[str, tuple[Drop, ...]] = {}
         if self._level == 1.0:
             return found
-        allowed_s = self._allowed_s(seen.period_s)
         planned = {(d.superbox, d.arc) for d in table.at(self._level).drops}
-        costs = cost_to_go_s(self._model)
+        to_go = cost_to_go_s(model)
+        capacity = self._capacity.at({name: box.cost_s for name, box in model.boxes.items()})
+        allowed = self._allowed_s(seen.period_s)
         for name, box in self._model.boxes.items():
-            waits_s = _queued(seen.queues, name) * costs[name] / self._capacity
+            waits_s = _queued(seen.queues, name) * to_go[name] / capacity
+            allowed_s = allowed[name]
             inner = [arc for arc in dict.fromkeys(box.inputs) if arc in self._model.writers]
             was = any((name, drop.arc) not in planned for drop in self._drops.get(name, ()))
             if waits_s <= (allowed_s / 2 if was else allowed_s) or not self._may_lose(name, seen):
@@ -254,49 +314,106 @@ class LoadController:
 
     # ── what is known ──
 
-    def _work_waiting(self, queues: QueueTable) -> float:
-        """Seconds of one core that what waits will take."""
-        costs = cost_to_go_s(self._model)
-        return sum(_queued(queues, name) * cost for name, cost in costs.items())
+    @property
+    def _rates(self) -> dict[str, float]:
+        """Tuples per second of each stream, over the latest periods."""
+        names = dict.fromkeys(name for rates in self._arrived for name in rates)
+        count = len(self._arrived)
+        return {name: sum(r.get(name, 0.0) for r in self._arrived) / count for name in names}
 
-    def _allowed_s(self, period_s: float) -> float:
-        """How long work may wait: half of the shortest good zone."""
-        zones = [latency_curve(output.qos).good_until for output in self._model.outputs.values()]
+    def _with_calls(self, period_s: float) -> FlowModel:
+        """The model in which a tuple has its share of a call, and calls cost nothing.
+
+        In an overload trains are as long as tuples may wait, so that calls are shared by many.
+        """
+        rates = self._rates if any(self._rates.values()) else self._table_rates
+        arcs, allowed = flow_rates(self._model, rates), self._allowed_s(period_s)
+        boxes = {
+            name: replace(
+                box,
+                cost_s=effective_cost_s(box, train_size(rate_into(box, arcs), allowed[name])),
+                call_s=0.0,
+            )
+            for name, box in self._model.boxes.items()
+        }
+        return FlowModel(boxes, self._model.outputs)
+
+    def _allowed_s(self, period_s: float) -> dict[str, float]:
+        """By box, how long tuples may wait: half of the shortest good zone behind it.
+
+        It is not less than a few rounds of calls take: there is no use in dropping tuples if the
+        calls alone make a good zone unreachable.
+        """
+        calls = [box.call_s for box in self._model.boxes.values()]
+        rounds_s = _ROUNDS * max(sum(calls) / self._nominal, *calls, 0.0)
+        zones = {
+            name: latency_curve(output.qos).good_until
+            for name, output in self._model.outputs.items()
+        }
         least, most = (periods * period_s for periods in _ALLOWED_PERIODS)
-        return min(max(min(zones, default=most) / 2, least), most)
+        found = {}
+        for name in self._model.boxes:
+            zone = min((zones[output] for output in self._model.outputs_of(name)), default=most)
+            found[name] = min(max(zone / 2, rounds_s, least), most)
+        return found
 
-    def _learn(self, late_s: float, offered: float) -> None:
-        """Take tuples for dearer if a plan does not help, and forget it when all is quiet."""
-        stuck = late_s > 0 and late_s >= self._late_s * 0.95 and self._late_s > 0
-        if stuck and self._surprise * min(list(self._loads)[-2:]) <= self._level:
-            if self._forgot:
-                self._patience *= 2
-            self._forgot = False
-            self._surprise = min(self._surprise * _SURPRISE, _MOST_SURPRISE)
-        self._quiet = 0 if late_s > 0 else self._quiet + 1
-        if offered * self._surprise < _LEAVE / 2:
-            self._surprise, self._patience = max(1.0, self._surprise * _RELIEF), _PATIENCE
-        elif self._quiet > self._patience and self._surprise > 1:
-            self._surprise = max(1.0, self._surprise * _RELIEF)
-            self._quiet, self._forgot = 0, True
-        self._late_s = late_s
+    def _note(self, seen: Observation, model: FlowModel) -> WaitingWork:
+        """Remember what waits, and what was done."""
+        allowed, to_go = self._allowed_s(seen.period_s), cost_to_go_s(model)
+        ages = {
+            name: max(seen.now_s - seen.queues[name].oldest_arrival_s, 0.0)
+            for name in model.boxes
+            if _queued(seen.queues, name)
+        }
+        oldest_s = max(ages.values(), default=0.0)
+        self._capacity.note(
+            seen.processed,
+            seen.period_s,
+            waiting=max(oldest_s, seen.unfinished_s) >= seen.period_s,
+            step_s=seen.step_s,
+        )
+        work = sum(_queued(seen.queues, name) * cost for name, cost in to_go.items())
+        waits = WaitingWork(
+            work,
+            oldest_s,
+            max((age_s / allowed[name] for name, age_s in ages.items()), default=0.0),
+            seen.outside,
+        )
+        self._evidence.note(waits)
+        return waits
 
-    def _plans(self, seen: Observation) -> PlanTable:
-        rates = seen.rates if any(seen.rates.values()) else self._table_rates
+    def _learn(self, costs: Mapping[str, float]) -> None:
+        """Find out how much the machine does."""
+        evidence = self._evidence
+        if evidence.is_late or (self._level == 1.0 and evidence.found is not None):
+            if self._capacity.measure() and self._relieved and self._level > 1.0:
+                self._patience = min(self._patience * 2, _MOST_PATIENCE)
+            self._relieved = False
+        else:
+            self._capacity.measure_if_more(costs)
+        self._quiet = self._quiet + 1 if evidence.is_quiet else 0
+        if self._level == 1.0:
+            self._quiet, self._patience = 0, _PATIENCE
+        beyond = self._capacity.raised * self._headroom * _RELIEF > 1
+        if self._quiet >= self._patience * (_BEYOND if beyond else 1):
+            self._capacity.raise_by(_RELIEF)
+            self._quiet, self._relieved = 0, True
+
+    def _plans(self, seen: Observation, model: FlowModel) -> PlanTable:
+        rates = self._rates if any(self._rates.values()) else self._table_rates
         rates = rates or dict.fromkeys(self._model.streams, 1.0)
         moved = _moved(self._table_rates, rates)
         if self._table is None or moved or seen.inactive != self._table_inactive:
             self._table = plan_table(
-                self._model,
+                model,
                 rates,
-                capacity=self._capacity,
+                capacity=1.0,
                 mode=self._mode,
                 inactive=seen.inactive,
                 histograms=self._histograms,
                 carry=self._carry,
                 may_drop=self._may_drop,
                 levels=LEVELS,
-                period_s=seen.period_s,
             )
             self._table_rates = dict(rates)
             self._table_inactive = seen.inactive

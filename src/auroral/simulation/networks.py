@@ -124,7 +124,8 @@ def network_report(
     if settings.superbox == "auto":  # as in the engine: a call is a Spark job
         settings = replace(settings, superbox="fuse")
     arriving = stream_rates(network, model, rates)
-    shedder = ControlledShedder(options.shedding, model, workers * options.headroom)
+    headroom = options.headroom
+    shedder = ControlledShedder(options.shedding, model, workers * headroom, headroom=headroom)
     result = simulated_run(
         model,
         arriving,

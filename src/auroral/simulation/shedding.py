@@ -23,12 +23,13 @@ class ControlledShedder:
         model: FlowModel,
         capacity: float,
         *,
-        period_s: float = 1.0,
+        headroom: float = 1.0,
+        period_s: float = 0.5,
         histograms: Mapping[str, Histogram] | None = None,
         carry: CarryInterval | None = None,
     ):
         self.period_s = period_s
-        self._controller = LoadController(mode, capacity=capacity)
+        self._controller = LoadController(mode, capacity=capacity, headroom=headroom)
         self._controller.serve(model, histograms, carry)
         self._good_until_s = {
             name: latency_curve(output.qos).good_until for name, output in model.outputs.items()
@@ -52,7 +53,11 @@ class ControlledShedder:
             self.period_s,
             {stream: count / self.period_s for stream, count in period.arrived.items()},
             period.table,
-            self.outside[-1],
+            period.now_s,
+            period.processed,
+            period.unfinished_s,
+            step_s=period.longest_call_s,
+            outside=self.outside[-1],
         )
         decision = self._controller.observe(seen)
         return [drop for drops in decision.drops.values() for drop in drops]

@@ -52,6 +52,11 @@ class SimulatedPeriod:
     latencies_s: Mapping[str, float]
     """The mean latency of what outputs got; those that got nothing are left out."""
     table: QueueTable
+    processed: Mapping[str, int] = field(default_factory=dict)
+    """Tuples that calls of each box have taken, those that have ended."""
+    unfinished_s: float = 0.0
+    """How long ago the oldest tuple of the calls under way arrived."""
+    longest_call_s: float = 0.0
 
 
 class SimulatedShedder(Protocol):
@@ -176,6 +181,8 @@ class _NetworkSimulation:
         self._bytes = 0.0
         self._drops: dict[tuple[str, str], list[_ActiveDrop]] = {}
         self._period_arrived: dict[str, int] = {}
+        self._period_processed: dict[str, int] = {}
+        self._longest_call_s = 0.0
         self._period_delays: dict[str, list[float]] = {}
         scheduler.serve(model)
 
@@ -291,7 +298,8 @@ class _NetworkSimulation:
             start_s = max(ready_s, self._now_s)
             heappush(self._under_way, (start_s, next(self._numbers), _Worker(plan)))
 
-    def _decide(self, wanted: int) -> list[SchedulingPlan]:
+    def _fill_table(self) -> None:
+        """Bring the table of queues up to date."""
         for name in self._stale:
             box = self._boxes[name]
             queue = box.queue
@@ -303,6 +311,9 @@ class _NetworkSimulation:
                 bytes=round(queue.queued * box.box.tuple_bytes),
             )
         self._stale.clear()
+
+    def _decide(self, wanted: int) -> list[SchedulingPlan]:
+        self._fill_table()
         machine, result = self._machine, self._result
         evaluated = self._evaluating.evaluated if self._evaluating else 0
         plans = self._scheduler.decide(self._table, self._now_s, wanted)
@@ -366,12 +377,16 @@ class _NetworkSimulation:
         load.calls += 1
         load.tuples += worker.tuples
         load.busy_s += lasts_s
+        self._longest_call_s = max(self._longest_call_s, lasts_s)
         return lasts_s
 
     def _end_call(self, worker: _Worker) -> None:
         box, taken = worker.called, worker.taken
         assert box is not None
         self._bytes -= worker.tuples * box.box.tuple_bytes
+        if self._shedder:
+            done = self._period_processed
+            done[box.box.name] = done.get(box.box.name, 0) + worker.tuples
         for arc, share in box.shares.items():
             given = share.of(taken)
             tuples = sum(run[1] for run in given)
@@ -391,7 +406,17 @@ class _NetworkSimulation:
     def _shed(self, now_s: float) -> None:
         assert self._shedder is not None
         latencies = {name: sum(some) / len(some) for name, some in self._period_delays.items()}
-        period = SimulatedPeriod(now_s, self._period_arrived, latencies, self._table)
+        self._fill_table()
+        taken = [run[0] for _, _, worker in self._under_way for run in worker.taken]
+        period = SimulatedPeriod(
+            now_s,
+            self._period_arrived,
+            latencies,
+            self._table,
+            self._period_processed,
+            now_s - min(taken, default=now_s),
+            self._longest_call_s,
+        )
         wanted = self._shedder.drops(period)
         active = {one.drop: one for drops in self._drops.values() for one in drops}
         self._drops = {}
@@ -400,4 +425,5 @@ class _NetworkSimulation:
             self._drops.setdefault((drop.superbox, drop.arc), []).append(
                 active.get(drop) or _ActiveDrop(drop)
             )
-        self._period_arrived, self._period_delays = {}, {}
+        self._period_arrived, self._period_delays, self._period_processed = {}, {}, {}
+        self._longest_call_s = 0.0

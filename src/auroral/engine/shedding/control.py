@@ -16,6 +16,7 @@ from auroral.engine.runtime.train import Train
 from auroral.engine.shedding.dropping import DropCount
 from auroral.engine.shedding.places import losses, names_of, objection, shed_shares, upstream
 from auroral.engine.shedding.shed_log import Moments, Place, Shares, ShedLog
+from auroral.engine.shedding.tally import StepTally
 from auroral.ids import PartBoxId
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.flow import FlowOutput
@@ -58,6 +59,8 @@ class SheddingControl:
         self._store = store
         self._decisions = decisions
         self._now_us = now_us
+        self.tally = StepTally()
+        """Counts what steps do, for who decides on drop boxes."""
         self.log = ShedLog(store.manifest.shed(), MOST_SHED)
         self._lock = threading.Lock()
         self._boxes: dict[Place, tuple[Drop, ...]] = {}

@@ -9,6 +9,8 @@ from typing import Protocol
 
 from auroral.continuous.boxing.gates import running_names
 from auroral.engine.inspect.stories import DecisionLog
+from auroral.engine.runtime.arrival_times import ArrivalTimes
+from auroral.engine.runtime.train import Train
 from auroral.engine.shedding.control import SheddingControl, with_reason
 from auroral.engine.shedding.trials import ValueTrials
 from auroral.network.check import CheckedNetwork
@@ -61,9 +63,9 @@ class ServedNetwork:
 class LoadShedder:
     """Sets the drop boxes of a running network once in a period. One thread calls it.
 
-    `workers` is how many steps run at the same time: costs of boxes are seconds of steps, so that
-    this many seconds can be used in each second, if there are as many superboxes: each one has one
-    step under way at a time.
+    `workers` is how many steps run at the same time, each with a core: costs of boxes are seconds
+    of cores, so that this many can be used in each second, if there are as many superboxes: each
+    one has one step under way at a time.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class LoadShedder:
         store: Store,
         control: SheddingControl,
         quality: Quality,
+        times: ArrivalTimes,
         decisions: DecisionLog,
         *,
         workers: int,
@@ -79,20 +82,28 @@ class LoadShedder:
         self._store = store
         self._control = control
         self._quality = quality
+        self._times = times
         self._decisions = decisions
         self._workers = workers
         self._now_s = now_s
         self._at_s = now_s()
         self._arrived: dict[str, int] = {}
+        self._since: dict[tuple[str, int], float] = {}
+        """When each step under way was seen first, by superbox and first moment."""
         self._controller: LoadController | None = None
         self._settings: tuple[SheddingMode, float] | None = None
         self._network: ServedNetwork | None = None
         self._periods = 0
 
     def tick(
-        self, checked: CheckedNetwork, superboxes: tuple[Superbox, ...], *, live: bool
+        self,
+        checked: CheckedNetwork,
+        superboxes: tuple[Superbox, ...],
+        trains: Mapping[str, Train],
+        *,
+        live: bool,
     ) -> None:
-        """Decide again if a period has passed.
+        """Decide again if a period has passed; `trains` are those of the steps under way.
 
         If tuples are not `live`, since they come from files that can wait, only a network that
         says how to shed does so.
@@ -104,13 +115,25 @@ class LoadShedder:
         self._at_s = now_s
         options = checked.network.engine
         mode: SheddingMode = "off" if options.shedding == "auto" and not live else options.shedding
-        rates = self._rates(checked, period_s)
+        rates, done = self._rates(checked, period_s), self._control.tally.take()
         working = sum(bool(superbox.boxes) for superbox in superboxes)
         capacity = min(self._workers, max(working, 1)) * options.headroom
         if not self._serve(ServedNetwork(checked, superboxes), mode, capacity):
             return
         assert self._controller is not None
-        seen = Observation(period_s, rates, self._queues(superboxes), self._quality.outside())
+        queues, at_s = self._queues(superboxes, trains), self._times.now_s()
+        began = [self._times.at(train.first) for train in trains.values()]
+        seen = Observation(
+            period_s,
+            rates,
+            queues,
+            at_s,
+            done.processed,
+            unfinished_s=max(at_s - min(began, default=at_s), 0.0),
+            step_s=done.step_s,
+            running_s=self._running_s(trains, now_s),
+            outside=self._quality.outside(),
+        )
         decision = self._controller.observe(seen)
         self._control.note_load(decision.load, decision.level)
         drops = [with_reason(d, mode) for held in decision.drops.values() for d in held]
@@ -129,7 +152,8 @@ class LoadShedder:
             if self._control.drops:
                 self._control.set([], "the load is measured anew")
             self._settings = settings
-            self._controller = LoadController(mode, capacity=capacity)
+            headroom = network.checked.network.engine.headroom
+            self._controller = LoadController(mode, capacity=capacity, headroom=headroom)
             self._network = None
         if mode == "off" or (mode == "auto" and not self._has_graphs()):
             if self._control.drops:
@@ -174,15 +198,28 @@ class LoadShedder:
         before, self._arrived = self._arrived, now
         return {log: max(n - before.get(log, n), 0) / period_s for log, n in now.items()}
 
-    def _queues(self, superboxes: tuple[Superbox, ...]) -> QueueTable:
+    def _running_s(self, trains: Mapping[str, Train], now_s: float) -> float:
+        """For how long, at least, the longest of the steps under way has run."""
+        keys = {(name, train.first) for name, train in trains.items()}
+        self._since = {key: self._since.get(key, now_s) for key in keys}
+        return max((now_s - since_s for since_s in self._since.values()), default=0.0)
+
+    def _queues(self, superboxes: tuple[Superbox, ...], trains: Mapping[str, Train]) -> QueueTable:
+        """What waits for each superbox, without what the steps under way have taken."""
         table = QueueTable([superbox.name for superbox in superboxes])
         for superbox in superboxes:
-            queued = 0.0
+            queued, first = 0.0, []
+            taken = trains.get(superbox.name)
             for source in superbox.sources:
                 head = self._store.head(source, superbox.name)
+                head = head if taken is None else max(head, taken.last)
                 segments = self._store.segments(source, head)
                 queued += sum(_rows_from(segment, head) for segment in segments)
-            table.fill(superbox.name, round(queued), mean_arrival_s=0.0, oldest_arrival_s=0.0)
+                first += [max(segment.first, head) for segment in segments if segment.rows]
+            oldest_s = self._times.at(min(first)) if first else 0.0
+            table.fill(
+                superbox.name, round(queued), mean_arrival_s=oldest_s, oldest_arrival_s=oldest_s
+            )
         return table
 
 

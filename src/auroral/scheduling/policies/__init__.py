@@ -14,6 +14,7 @@ from auroral.scheduling.policies.rankings import OldestFirst, Ranking, RoundRobi
 from auroral.scheduling.policies.settings import SchedulerSettings
 from auroral.scheduling.policies.two_level import TwoLevelScheduler
 from auroral.scheduling.policies.utility_first import UtilityFirst
+from auroral.scheduling.policies.weighed_buckets import WeighedBuckets
 
 __all__ = ["SchedulerSettings", "TwoLevelScheduler", "choose", "make_scheduler"]
 
@@ -31,6 +32,8 @@ def _ranking(settings: SchedulerSettings) -> Ranking:
         case "qos":
             return UtilityFirst(most, weighs_trains=settings.weighs_trains)
         case "qos-bucketed":
+            if settings.weighs_trains:
+                return WeighedBuckets(most)
             return BucketedUtility(settings.partitions, most)
         case "feedback":
             return FeedbackWeights()

@@ -35,8 +35,8 @@ class SchedulerSettings:
     partitions: int = 20
     """Into how many parts `qos-bucketed` divides gradients, and slacks; one: all are equal."""
     weighs_trains: bool = False
-    """Whether `qos` weighs gradients by what a call is worth, as its fixed cost is large: see
-    `UtilityFirst`."""
+    """Whether `qos` and `qos-bucketed` weigh gradients by what a call is worth, as its fixed cost
+    is large: see `UtilityFirst`."""
     results_at_end: bool = False
     """Whether the results of a call are there when it ends, as with Spark jobs, or one by one."""
     saves_memory: bool = False

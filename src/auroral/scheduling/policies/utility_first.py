@@ -14,6 +14,10 @@ from auroral.scheduling.urgency import OutputPath, PTuple, output_paths, p_tuple
 _Ranked = tuple[tuple[float, float, float, int], str, PTuple]
 _SLACK_WEIGHT = 1e-6
 """What slack counts in a priority that is one number."""
+LEAST_AGE_S = 1e-3
+"""Younger tuples count as old as this where trains are weighed …"""
+LEAST_CALL_S = 1e-6
+"""… and calls are taken to last as long as this at least."""
 
 
 def priority_number(utility: float, slack_s: float) -> float:
@@ -108,9 +112,9 @@ class UtilityFirst:
         oldest_s = queue.oldest_arrival_s
         oldest = p_tuple(paths, tuples, oldest_s, oldest_s, now_s)
         utility = max(found.utility, oldest.utility)
-        call_s = max(min(path.remaining_s(tuples) for path in paths), 1e-6)
+        call_s = max(min(path.remaining_s(tuples) for path in paths), LEAST_CALL_S)
         first = oldest if oldest.utility > found.utility else found
-        return first._replace(utility=utility * max(found.age_s, 1e-3) / call_s)
+        return first._replace(utility=utility * max(found.age_s, LEAST_AGE_S) / call_s)
 
     def served(self, _candidate: Candidate) -> None:
         """Queues alone decide."""

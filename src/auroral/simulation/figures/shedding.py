@@ -81,7 +81,7 @@ def value_utility_loss(scale: FigureScale) -> SimulationReport:
 
 def _reports(model: FlowModel, load: float, scale: FigureScale) -> dict[str, list[TupleRun]]:
     rates = rates_at(model, load)
-    duration_s = max(6_000, scale.tuples(12_000)) / sum(rates.values())
+    duration_s = max(12_000, scale.tuples(12_000)) / sum(rates.values())
     random = np.random.default_rng([scale.seed, 5])
     found = arriving_runs(rates, duration_s, EvenArrivals(), scale.seed)
     return {

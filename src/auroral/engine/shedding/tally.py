@@ -1,0 +1,47 @@
+"""What steps have done lately: the tuples that superboxes have processed, and how long it took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from auroral.engine.runtime.stepping import CommittedStep
+
+_NEW = 0.3
+"""What the latest step counts in the mean of a superbox."""
+_UNUSUAL = 3.0
+"""A step that takes longer than so many usual ones counts as so many."""
+
+
+@dataclass(frozen=True)
+class DoneWork:
+    """What steps did between two looks."""
+
+    processed: dict[str, float]
+    """By superbox; tuples that were dropped in front of it do not count."""
+    step_s: float
+    """How long steps usually take, of the superbox whose steps take longest."""
+
+
+class StepTally:
+    """Counts what committed steps have processed; the thread that commits them takes it."""
+
+    def __init__(self) -> None:
+        self._processed: dict[str, float] = {}
+        self._usual_s: dict[str, float] = {}
+
+    def committed(self, step: CommittedStep) -> None:
+        """A step was committed."""
+        if step.outcome.flow is None:
+            return
+        name = step.train.superbox.name
+        tuples = sum(step.outcome.flow.read.values())
+        self._processed[name] = self._processed.get(name, 0.0) + tuples
+        usual_s = self._usual_s.get(name, step.seconds)
+        taken_s = min(step.seconds, _UNUSUAL * usual_s)
+        self._usual_s[name] = usual_s + _NEW * (taken_s - usual_s)
+
+    def take(self) -> DoneWork:
+        """What was done since the last call."""
+        found = DoneWork(self._processed, max(self._usual_s.values(), default=0.0))
+        self._processed = {}
+        return found
