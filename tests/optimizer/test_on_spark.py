@@ -11,8 +11,9 @@ import pytest
 import auroral as au
 import auroral.engine.parts
 from auroral.engine.runtime.reordering import OrderChange, OrderOptimizer
-from auroral.engine.runtime.stepper import CommittedStep
+from auroral.engine.runtime.stepping import CommittedStep
 from auroral.optimizer import Estimate, Move, Subnetworks
+from tests.conformance import sparkless
 
 pytestmark = pytest.mark.spark
 
@@ -21,11 +22,13 @@ ROWS = [{"n": n, "x": n % 7, "k": n % 5} for n in range(200)]
 
 
 class SwayedOptimizer(OrderOptimizer):
-    """Moves filters forward after a step, and back after the next one."""
+    """Moves filters forward after some steps, and back after as many."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: int = 1) -> None:
         super().__init__()
+        self._period = steps
         self.called_s: list[float] = []
+        self.sifted = False
 
     def committed(self, step: CommittedStep) -> None:
         self.called_s.append(sum(done.function_s for done in step.work.values()))
@@ -34,9 +37,11 @@ class SwayedOptimizer(OrderOptimizer):
     def decide(
         self, subnetworks: Subnetworks | None, current: tuple[Move, ...]
     ) -> OrderChange | None:
-        assert subnetworks is not None
+        if subnetworks is None:
+            return None
         wanted: tuple[Move, ...] = ()
-        if len(self.called_s) % 2:
+        self.sifted |= any(move.tactic == "sifted" for move in current)
+        if len(self.called_s) // self._period % 2:
             known = dict.fromkeys(subnetworks.of_box, Estimate(1e-3, 1.0))
             known["cheap"] = Estimate(1e-6, 0.1)
             wanted = tuple(m for one in subnetworks.all for m in subnetworks.best(one, known))
@@ -90,3 +95,32 @@ def test_results_and_dead_letters_are_those_of_the_declared_boxes(
     assert new == expected, "a tuple that the filter drops before does not fail"
     assert stats["dead"] == sum(expected)
     assert all(stats["boxes"][name]["dead"] == 0 for name in ("both", "cheap", "other"))
+
+
+def pairs(*, optimize: bool) -> au.Network:
+    net = au.Network("n")
+    ticks = net.stream("ticks", "n bigint, x bigint, k int", progress=au.Ordered("n"))
+    more = net.stream("more", "n bigint, x bigint, k int", progress=au.Ordered("n"))
+    band: dict[str, Any] = {"left": au.Order("n"), "right": au.Order("n"), "within": 9}
+    joined = ticks.join(more, "left.x = right.x", name="j", **band)
+    net.output("o", joined.filter("k > 1 AND right_k + x < 8", name="cheap"))
+    net.engine = net.engine.model_copy(update={"optimize": optimize})
+    return net
+
+
+def test_a_join_with_and_without_sieves_gives_the_same(
+    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swayed = SwayedOptimizer(3)
+    monkeypatch.setattr(auroral.engine.parts, "OrderOptimizer", lambda: swayed)
+    found = []
+    for optimize, make in ((False, sparkless.make_engine), (True, make_engine)):
+        with make(pairs(optimize=optimize)) as engine:
+            for at in range(0, 160, 40):
+                for stream in ("ticks", "more"):
+                    engine.enqueue(stream, ROWS[at : at + 40])
+                engine.drain()
+            found.append(engine.dequeue("o").to_pylist())
+    assert swayed.sifted
+    assert found[0] == found[1]
+    assert len(found[0]) > 40

@@ -164,7 +164,7 @@ def test_boxes_with_state_are_not_passed(kind: str) -> None:
     elif kind == "join":
         other = stream(net, "b")
         before = arc.join(
-            other, "left.k = right.k", left=order, right=order, within=1, name="before"
+            other, "left.k = right.k", left=order, right=order, rows=(2, 2), name="before"
         )
     elif kind == "table":
         net.table("t", schema="k int, y int", key=("k",))
@@ -203,7 +203,12 @@ def test_a_box_that_was_not_measured_stays() -> None:
 
 
 def test_the_table_names_every_kind_of_pair_with_a_reason() -> None:
-    assert [pair.before for pair in COMMUTING] == ["filter", "map", "union"]
+    assert [pair.before for pair in COMMUTING] == [
+        "filter",
+        "map",
+        "union",
+        "join of two streams in a band",
+    ]
     assert all(pair.because and pair.if_ for pair in COMMUTING)
     assert all(NOT_COMMUTING.values())
 

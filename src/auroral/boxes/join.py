@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field as Limits
@@ -12,6 +13,7 @@ from auroral.boxes.order import Order
 from auroral.boxes.predicate import require_boolean, sided, with_calls
 from auroral.boxes.window import Length, Seconds, in_marks, require_length, require_timeout
 from auroral.errors import NetworkError
+from auroral.ids import PartBoxId
 from auroral.network.box import ManyInputs, Scope, register, require_inputs
 from auroral.network.types import Field, Schema, Type
 from auroral.progress.durations import LONGEST
@@ -177,6 +179,51 @@ class Join(ManyInputs):
 
 SIDES = ("left", "right")
 """What predicates call the two inputs."""
+
+
+@dataclass(frozen=True)
+class Sieve:
+    """A predicate of a filter behind a join that reads fields of one side of the join only."""
+
+    side: int
+    filter: str
+    """The declared filter."""
+    where: str
+    """The predicate over the fields of that side."""
+
+    @property
+    def name(self) -> str:
+        """Under which its work is known.
+
+        >>> Sieve(0, "far", "pos > 3").name
+        'far@left'
+        """
+        return str(PartBoxId(self.filter, SIDES[self.side]))
+
+
+class SiftedJoin(Join):
+    """A join in front of a filter, by whose predicates it already sifts the tuples of a side.
+
+    What a sieve drops finds no partners, but is judged and kept as other tuples are. So the filter
+    behind it gives what it gives behind the plain join. The optimiser makes such joins; nobody
+    declares them.
+    """
+
+    sieves: tuple[Sieve, ...] = ()
+
+    @staticmethod
+    def of(join: Join, sieve: Sieve) -> SiftedJoin:
+        """A join with one more sieve."""
+        known = join.sieves if isinstance(join, SiftedJoin) else ()
+        given = {name: getattr(join, name) for name in Join.model_fields}
+        return SiftedJoin(**given, sieves=(*known, sieve))
+
+    def as_declared(self) -> Join:
+        return Join(**{name: getattr(self, name) for name in Join.model_fields})
+
+    def of_side(self, side: int) -> tuple[Sieve, ...]:
+        """The sieves of one input, in their order."""
+        return tuple(sieve for sieve in self.sieves if sieve.side == side)
 
 
 def equal_fields(on: str, sides: tuple[str, str] = SIDES) -> list[tuple[str, str]]:

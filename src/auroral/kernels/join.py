@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow as pa
 from auroral.kernels.arrivals import NUMBER, InputOrder, OrderedArrivals
 from auroral.kernels.joining.pairs import band_pairs, pair_fields, paired
 from auroral.kernels.joining.rows import joined_rows
+from auroral.kernels.joining.shelf import Shelf, passing
 from auroral.kernels.joining.sides import (
     SIDES,
     BandProgress,
@@ -41,6 +43,10 @@ class JoinKernel:
     arrival number. With `rows` the earlier of
     a pair must be among the latest of its side; `table` is the input that is a table, if any.
     With `timeout_us` a tuple is held no longer than that.
+
+    `sieves` are boolean columns of each side: a tuple for which one is not true finds no partners,
+    and goes to the side's shelf, a state table that is not read as long as the sieves stay. If they
+    are gone, `shelves` have other names, and the tuples of old shelves are as all others again.
     """
 
     on: tuple[str | None, str | None]
@@ -56,6 +62,10 @@ class JoinKernel:
     table: int | None = None
     by_mark: Pair = ((), ())
     timeout_us: int | None = None
+    sieves: Pair = ((), ())
+    shelves: tuple[str | None, str | None] = (None, None)
+    unread: Pair = ((), ())
+    """The columns of each side that nobody reads in pairs: they are stored, but NULL there."""
 
     def tables(self) -> Mapping[str, pa.Schema]:
         if self.table is not None:
@@ -64,6 +74,9 @@ class JoinKernel:
         for side, name in enumerate(SIDES):
             if self.rows is None and self.order(side).inferred:
                 found[f"{name}_seen"] = self.order(side).seen_schema(self.types[side])
+            shelf = self.shelves[side]
+            if shelf is not None:
+                found[shelf] = found[name]
         return found
 
     def order(self, side: int) -> InputOrder:
@@ -94,11 +107,11 @@ class JoinKernel:
         if self.timeout_us is not None:
             new = [with_reached(table, context) for table in new]
         schemas = self.tables()
-        old = [conformed(state[name], schemas[name]) for name in SIDES]
         if self.rows is not None:
+            old = [conformed(state[name], schemas[name]) for name in SIDES]
             timeout_us = self.timeout_us
             return joined_rows(self.rows, self.keys, self.fields, old, new, context, timeout_us)
-        return self._within_band(new, old, state, context)
+        return self._within_band(new, schemas, state, context)
 
     def probes(self, table: int, inputs: Sequence[pa.Table]) -> dict[str, pa.ChunkedArray]:
         """By key column of a table, the values of the tuples that seek their like in it."""
@@ -125,7 +138,7 @@ class JoinKernel:
     def _within_band(
         self,
         new: Sequence[pa.Table],
-        old: Sequence[pa.Table],
+        schemas: Mapping[str, pa.Schema],
         state: Mapping[str, pa.Table],
         context: Context,
     ) -> Emitted:
@@ -141,15 +154,26 @@ class JoinKernel:
             for side in (0, 1)
         ]
         band = BandProgress.of(self._on_types(), (self.before, self.after), progress)
+        shelves = [Shelf.of(name, self.shelves[side], state) for side, name in enumerate(SIDES)]
+        lean = [self._lean(side, schemas[name]) for side, name in enumerate(SIDES)]
+        old = [shelves[side].old(name, lean[side]) for side, name in enumerate(SIDES)]
+        passes = [passing(table, names) for table, names in zip(new, self.sieves, strict=True)]
         sides = [
             JoinSide.of(
                 side, self.order(side).on, self.keys[side], new[side], old[side], each, band,
-                self.timeout_us,
+                self.timeout_us, passes[side], schemas[SIDES[side]],
             )
             for side, each in enumerate(arrivals)
         ]  # fmt: skip
         emitted = Emitted({"": self._pairs(sides)}, held=0)
+        if any(self.sieves):
+            emitted.note["sifted"] = [
+                [passing(table, [name]).sum().item() for name in names]
+                for table, names in zip(new, self.sieves, strict=True)
+            ]
         for side, name in enumerate(SIDES):
+            shelved = sides[side].shelved
+            shelves[side].store(side, self.order(side).on, shelved, band, emitted)
             if self.timeout_us is not None:
                 other = 1 - side
                 order, mark = self.order(other), mark_of(context, other)
@@ -157,10 +181,19 @@ class JoinKernel:
                 one = sides[side]
                 assert one.leaves is not None
                 note_timeouts(emitted, side, one.on, one.high, one.leaves, band, waits_for)
-            emitted.held = (emitted.held or 0) + sides[side].store(name, old[side], emitted)
+            whole = partial(shelves[side].old, name, schemas[name])
+            held = sides[side].store(
+                name, old[side], emitted, anew=bool(shelves[side].stale), whole=whole
+            )
+            emitted.held = (emitted.held or 0) + held
             fields = [column for column, _ in self.types[side]] if self.late[side] else None
             note_progress(emitted, side, new[side], arrivals[side], fields)
         return emitted
+
+    def _lean(self, side: int, schema: pa.Schema) -> pa.Schema:
+        """The columns of what is stored of a side that are needed to make pairs."""
+        unread = set(self.unread[side]) - {self.on[side], *self.keys[side]}
+        return pa.schema([field for field in schema if field.name not in unread])
 
     def _pairs(self, sides: Sequence[JoinSide]) -> pa.Table:
         left, right = sides
@@ -179,4 +212,8 @@ class JoinKernel:
         if self.timeout_us is not None:
             met = meeting((left.rows, right.rows), (rows[0], rows[1]), self.timeout_us)
             rows = [at[met] for at in rows]
-        return paired([left.rows, right.rows], rows, self.fields)
+        kinds = [dict(types) for types in self.types]
+        one_side, other_side = (
+            tuple((name, kinds[side][name]) for name in self.unread[side]) for side in (0, 1)
+        )
+        return paired([left.rows, right.rows], rows, self.fields, (one_side, other_side))

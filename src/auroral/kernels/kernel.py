@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -57,6 +57,52 @@ class Emitted:
     """The first moment of which not everything has been emitted yet."""
     note: dict[str, Any] = field(default_factory=dict)
     """What else the driver wants to know, as JSON can hold it."""
+
+
+TableReader = Callable[[Sequence[str] | None], pa.Table]
+"""Reads all columns of a table, or some."""
+
+
+class StateTables(Mapping[str, pa.Table]):
+    """State tables that are read when a kernel asks for them."""
+
+    def __init__(self, tables: Mapping[str, tuple[int, TableReader]]):
+        """By name, in how many parts a table is stored, and how to read it."""
+        self._tables = tables
+        self._read: dict[str, pa.Table] = {}
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name not in self._read:
+            self._read[name] = self._tables[name][1](None)
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def parts(self, name: str) -> int:
+        """In how many parts a table is stored."""
+        return self._tables[name][0]
+
+    def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """Some columns of a table; others are not read."""
+        return self._tables[name][1](columns)
+
+
+def columns_of(state: Mapping[str, pa.Table], name: str, columns: Sequence[str]) -> pa.Table:
+    """Some columns of a state table, its rows in the order of the whole table."""
+    if isinstance(state, StateTables):
+        return state.columns(name, columns)
+    return state[name].select(columns)
+
+
+def parts_of(state: Mapping[str, pa.Table], name: str) -> int:
+    """In how many parts a state table is stored; none if it is empty."""
+    if isinstance(state, StateTables):
+        return state.parts(name)
+    return int(state[name].num_rows > 0)
 
 
 class Kernel(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +23,36 @@ def stored_schema(columns: Sequence[tuple[str, pa.DataType]], hidden: bool = Tru
     return pa.schema([*(HIDDEN if hidden else ()), *columns, (APPEND, pa.int32())])
 
 
-def renewed(old: pa.Table, live: Mask, new: pa.Table) -> pa.Table | Appended | None:
-    """The change to store if only some rows of `old` are alive: an append, a new table, or None."""
+def renewed(
+    old: pa.Table,
+    live: Mask,
+    new: pa.Table,
+    *,
+    anew: bool = False,
+    whole: Callable[[], pa.Table] | None = None,
+) -> pa.Table | Appended | None:
+    """The change to store if only some rows of `old` are alive: an append, a new table, or None.
+
+    If it is to be written `anew`, it is a new table. `whole` gives all columns of `old`, if it has
+    some only.
+    """
     alive = int(live.sum())
     appends = int(np.max(np.asarray(old[APPEND]), initial=0)) + 1 if old.num_rows else 1
-    if 2 * alive < old.num_rows or (appends > _APPENDS and new.num_rows):
+    if anew or 2 * alive < old.num_rows or (appends > _APPENDS and new.num_rows):
+        old = old if whole is None else whole()
         kept = old.filter(pa.array(live)) if alive < old.num_rows else old
         return pa.concat_tables([_marked(kept, 0), _marked(new, 0, old.schema)])
-    return Appended(_marked(new, appends, old.schema)) if new.num_rows else None
+    return appended(new, appends, old.schema if whole is None else None)
+
+
+def appended(new: pa.Table, appends: int = 1, schema: pa.Schema | None = None) -> Appended | None:
+    """Tuples to append to a table; None if there are none.
+
+    Without a schema they have all the columns that the table has for tuples.
+    """
+    if schema is None:
+        schema = new.schema.append(pa.field(APPEND, pa.int32()))
+    return Appended(_marked(new, appends, schema)) if new.num_rows else None
 
 
 def conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -2,12 +2,21 @@
 
 from auroral.optimizer.diagram import Diagram, Move, as_moved
 from auroral.optimizer.estimates import Estimate, Measured, assumed, weight
-from auroral.optimizer.optimize import Optimised, Subnetworks, optimize
-from auroral.optimizer.rules import COMMUTING, NOT_COMMUTING, CommutingPair, calls_functions
+from auroral.optimizer.optimize import ORDERING, Optimised, Subnetworks, optimize
+from auroral.optimizer.projection import unread_fields
+from auroral.optimizer.rules import (
+    COMMUTING,
+    NOT_COMMUTING,
+    SIFTING,
+    CommutingPair,
+    calls_functions,
+)
 
 __all__ = [
     "COMMUTING",
     "NOT_COMMUTING",
+    "ORDERING",
+    "SIFTING",
     "CommutingPair",
     "Diagram",
     "Estimate",
@@ -19,5 +28,6 @@ __all__ = [
     "assumed",
     "calls_functions",
     "optimize",
+    "unread_fields",
     "weight",
 ]

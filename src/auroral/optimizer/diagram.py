@@ -12,14 +12,15 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from auroral.boxes import Filter, Map, Union
+from auroral.boxes import Filter, Join, Map, Union
+from auroral.boxes.join import SIDES, Sieve, SiftedJoin
 from auroral.errors import AuroralError
 from auroral.ids import ArcId, PartBoxId
 from auroral.network.box import Box, Resolver, rewired
 from auroral.network.check import CheckedNetwork
 from auroral.network.network import Network
 
-Tactic = Literal["passed", "combined", "narrowed"]
+Tactic = Literal["passed", "sifted", "combined", "narrowed"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Move:
 
     `passed`: a filter has passed the box before it. `place` is where it was, `target` where it is
     now: its own name and that of the box that it has passed, unless these have moved before.
+    `sifted`: the join at `target` drops tuples of one `side` that the filter at `place`, which
+    stays there, would drop: those for which `where` is not true.
     `combined`: the filter at `target` is a part of the one at `place`. `narrowed`: the map at
     `place` gives `fields` only, which are all that the boxes behind it read.
     """
@@ -38,8 +41,17 @@ class Move:
     target: str
     tactic: Tactic = "passed"
     fields: tuple[str, ...] = ()
+    side: str = ""
+    where: str = ""
     why: str = field(default="", compare=False)
     """The measured costs and selectivities that decided."""
+
+    @property
+    def sieve(self) -> Sieve | None:
+        """How the join sifts, if the move makes it do so."""
+        if self.tactic != "sifted":
+            return None
+        return Sieve(SIDES.index(self.side), self.box, self.where)
 
     def document(self) -> dict[str, Any]:
         """The move as plain data."""
@@ -72,6 +84,10 @@ class Diagram:
         diagram = self
         for move in moves:
             box = diagram.boxes.get(move.place)
+            if (sieve := move.sieve) is not None:
+                if isinstance(diagram.boxes.get(move.target), Join):
+                    diagram = diagram.sifted(move.target, sieve)
+                continue
             if move.tactic == "narrowed":
                 if isinstance(box, Map):
                     diagram = diagram.narrowed(move.place, move.fields)
@@ -93,6 +109,12 @@ class Diagram:
         del boxes[target]
         own = {origins.pop(target), *self.combined.get(target, ()), *self.combined.get(place, ())}
         return Diagram(boxes, origins, {**self.combined, place: frozenset(own)})
+
+    def sifted(self, place: str, sieve: Sieve) -> Diagram:
+        """The join at a place sifts one of its inputs."""
+        join = self.boxes[place]
+        assert isinstance(join, Join)
+        return replace(self, boxes={**self.boxes, place: SiftedJoin.of(join, sieve)})
 
     def narrowed(self, place: str, fields: Collection[str]) -> Diagram:
         """The map at a place gives some fields only."""
@@ -135,8 +157,17 @@ class Diagram:
         for place, box in self.boxes.items():
             before = (found.get(ArcId.parse(arc).producer, frozenset()) for arc in box.sources())
             own = {self.origins[place], *self.combined.get(place, ())}
+            own |= {sieve.filter for sieve in sieves_of(box)}
             found[place] = frozenset(own).union(*before)
         return found
+
+    def steps_in_order(self) -> list[str]:
+        """The declared boxes, and the sieves of joins in front of these, in flow order."""
+        return [
+            name
+            for place, box in self.boxes.items()
+            for name in (*(sieve.name for sieve in sieves_of(box)), self.origins[place])
+        ]
 
     def origins_in_order(self) -> dict[str, str]:
         """By place, in flow order, the declared box that works there."""
@@ -146,6 +177,11 @@ class Diagram:
     def moved(self) -> frozenset[str]:
         """Places where another box works than the one that is declared there."""
         return frozenset(place for place, origin in self.origins.items() if place != origin)
+
+
+def sieves_of(box: Box) -> tuple[Sieve, ...]:
+    """The sieves of a join; other boxes have none."""
+    return box.sieves if isinstance(box, SiftedJoin) else ()
 
 
 def as_moved(

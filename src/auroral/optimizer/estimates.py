@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
-from auroral.boxes import Filter, Map
+from auroral.boxes import Filter, Join, Map
 from auroral.network.box import Box
 from auroral.sql.expressions.parser import parse
 from auroral.sql.expressions.syntax import Call, Lambda, Node, walk
@@ -19,6 +20,8 @@ _LEAST_S = 1e-9
 """No box is faster than this: ratios stay finite."""
 PYTHON_WEIGHT = 20.0
 PATTERN_WEIGHT = 5.0
+JOIN_WEIGHT = 15.0
+"""Keeping a tuple and looking for its partners, in comparisons."""
 _PATTERNS = frozenset(
     ("rlike", "regexp", "regexp_like", "regexp_replace", "regexp_extract", "like", "ilike", "split")
 )
@@ -95,6 +98,8 @@ def weight(box: Box, calls_functions: bool) -> float:
         texts = box.predicates.values()
     elif isinstance(box, Map):
         texts = box.texts.values()
+    elif isinstance(box, Join):
+        return JOIN_WEIGHT
     return 1.0 + PATTERN_WEIGHT * sum(_heavy(text) for text in texts)
 
 
@@ -104,6 +109,7 @@ def assumed(box: Box, calls_functions: bool) -> Estimate:
     return Estimate(ASSUMED_S * weight(box, calls_functions), selectivity)
 
 
+@lru_cache(4_096)
 def _heavy(text: str) -> int:
     """How many patterns and functions of collections an expression has."""
     try:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import sqrt
 
 from auroral.boxes import Filter, Map, Union
+from auroral.boxes.join import SIDES, Sieve
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork, what_boxes_see
-from auroral.optimizer.diagram import Diagram, Move, as_moved
+from auroral.network.types import Schema
+from auroral.optimizer.diagram import Diagram, Move, as_moved, sieves_of
 from auroral.optimizer.estimates import Estimate
 from auroral.optimizer.rules import CommutingRules
+
+ORDERING = ("passed", "sifted")
+"""The tactics that measured costs decide."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,8 @@ class Subnetworks:
     """The parts of a network within which boxes may change places.
 
     Connection points, outputs, arcs with several readers, arcs that queries read and boxes with
-    state separate them. Only those are kept in which something may change.
+    state separate them; a join that may sift its inputs belongs to the boxes behind it. Only those
+    are kept in which something may change.
     """
 
     def __init__(
@@ -36,15 +43,20 @@ class Subnetworks:
         resolver: Resolver | None = None,
         *,
         separate: bool = False,
+        in_columns: Callable[[str, Schema], bool] | None = None,
     ):
         """`fixed` arcs are delivered, kept, or read by queries.
+
+        `in_columns` tells which predicates a join can sift its inputs by; without it, all are.
 
         `separate`: each box is a step of its own, and every arc is written to a log. Then filters
         are combined, and maps give no fields that nobody reads. Fused boxes run as one job, which
         does both by itself.
         """
         self.checked = checked
-        self.rules = CommutingRules(checked, what_boxes_see(checked.network, resolver), fixed)
+        self.rules = CommutingRules(
+            checked, what_boxes_see(checked.network, resolver), fixed, in_columns
+        )
         self._separate = separate
         self._declared: dict[frozenset[str], Diagram] = {}
 
@@ -65,6 +77,12 @@ class Subnetworks:
                     parent[root(arc)] = root(name)
                     if self._separate or self.rules.pair(arc, name) is not None:
                         movable.add(name)
+                elif self.rules.is_sifting(arc):
+                    parent[root(arc)] = root(name)
+        declared = Diagram.of(self.checked)
+        for name in [name for name in self.checked.order if name in parent]:
+            if any(True for _ in self._sieves(declared, name)):
+                movable.add(name)
         wanted = {root(name) for name in movable}
         groups: dict[str, set[str]] = {}
         for name in self.checked.order:
@@ -88,11 +106,11 @@ class Subnetworks:
         while (move := self._next(diagram, estimates)) is not None:
             diagram = diagram.exchanged(move.target, move.place)
             moves.append(move)
-        return tuple(moves)
+        return (*moves, *self._sifting(diagram, estimates))
 
     def tidied(self, boxes: frozenset[str], moves: Sequence[Move]) -> tuple[Move, ...]:
         """Some moves, and those that combine filters and narrow maps after them."""
-        passed = [move for move in moves if move.tactic == "passed"]
+        passed = [move for move in moves if move.tactic in ORDERING]
         if not self._separate:
             return tuple(passed)
         diagram, found = self._diagram(boxes).after(passed), list(passed)
@@ -104,6 +122,10 @@ class Subnetworks:
     def origins(self, boxes: frozenset[str], moves: Sequence[Move]) -> Mapping[str, str]:
         """By place, in flow order, the declared box that works there after some moves."""
         return self._diagram(boxes).after(moves).origins_in_order()
+
+    def steps(self, boxes: frozenset[str], moves: Sequence[Move]) -> list[str]:
+        """The boxes of a subnetwork and the sieves of its joins, in flow order after moves."""
+        return self._diagram(boxes).after(moves).steps_in_order()
 
     def is_same(self, boxes: frozenset[str], one: Sequence[Move], other: Sequence[Move]) -> bool:
         """Whether a subnetwork is the same after some moves as after others."""
@@ -122,15 +144,42 @@ class Subnetworks:
         Boxes that were not measured cost nothing and pass everything; arcs of which nothing is
         known bring one tuple.
         """
-        diagram = self._diagram(boxes).after(moves)
+        return self._cost_s(self._diagram(boxes).after(moves), estimates, arrivals)
+
+    def _cost_s(
+        self, diagram: Diagram, estimates: Mapping[str, Estimate], arrivals: Mapping[str, float]
+    ) -> float:
         rates: dict[str, float] = {}
+        sifted: dict[str, float] = {}
+        """By filter, the share of its tuples that sieves let through."""
         total = 0.0
         for place, box in diagram.boxes.items():
-            rate = sum(rates.get(arc, arrivals.get(arc, 1.0)) for arc in box.sources())
-            known = estimates.get(diagram.origins[place], Estimate(0.0, 1.0))
-            total += rate * known.cost_s
-            rates[place] = rate * known.selectivity
+            sources = [rates.get(arc, arrivals.get(arc, 1.0)) for arc in box.sources()]
+            paired = 1.0
+            for sieve in sieves_of(box):
+                known = self._sieve_estimate(sieve, estimates)
+                total += sources[sieve.side] * known.cost_s
+                paired *= known.selectivity
+                sifted[sieve.filter] = sifted.get(sieve.filter, 1.0) * known.selectivity
+            came = sum(sources)
+            for sieve in sieves_of(box):
+                sources[sieve.side] *= self._sieve_estimate(sieve, estimates).selectivity
+            own = diagram.origins[place]
+            known = estimates.get(own, Estimate(0.0, 1.0))
+            total += sum(sources) * known.cost_s
+            before = sifted.get(own, 1.0)
+            passes = min(known.selectivity / before, 1.0) if own in sifted and before else None
+            rates[place] = came * paired * (known.selectivity if passes is None else passes)
         return total
+
+    def _sieve_estimate(self, sieve: Sieve, estimates: Mapping[str, Estimate]) -> Estimate:
+        """What is known of a sieve; of a part of a predicate, half as much as of the whole."""
+        if sieve.name in estimates:
+            return estimates[sieve.name]
+        known = estimates.get(sieve.filter, Estimate(0.0, 1.0))
+        if self.rules.is_whole(sieve):
+            return known
+        return replace(known, selectivity=sqrt(known.selectivity))
 
     def _diagram(self, boxes: frozenset[str]) -> Diagram:
         """The boxes of a subnetwork as they are declared."""
@@ -166,6 +215,41 @@ class Subnetworks:
             f" of {passed} before it {other.ratio:.4g} ({other})"
         )
         return Move(own, passed, place, target, why=why)
+
+    def _sieves(self, diagram: Diagram, place: str) -> Iterator[tuple[str, Sieve]]:
+        """The joins that may sift by the filter at a place, and how."""
+        own = diagram.origins.get(place)
+        if own is None or not self.rules.is_movable(own):
+            return
+        (target,) = diagram.boxes[place].sources()
+        while target in diagram.boxes and not self.rules.is_sifting(target):
+            passed = diagram.boxes[target]
+            free = self._is_free(target) and not isinstance(passed, Union)
+            if not free or self.rules.pair(diagram.origins[target], own) is None:
+                return
+            (target,) = passed.sources()
+        if target in diagram.boxes:
+            known = {(sieve.side, sieve.where) for sieve in sieves_of(diagram.boxes[target])}
+            for sieve in self.rules.sieves(diagram.origins[target], own):
+                if (sieve.side, sieve.where) not in known:
+                    yield target, sieve
+
+    def _sifting(self, diagram: Diagram, estimates: Mapping[str, Estimate]) -> Iterator[Move]:
+        """The sieves that save more than they cost."""
+        for place, own in diagram.origins_in_order().items():
+            for target, sieve in self._sieves(diagram, place):
+                join = diagram.origins[target]
+                if own not in estimates or join not in estimates:
+                    continue
+                tried = diagram.sifted(target, sieve)
+                if self._cost_s(tried, estimates, {}) < self._cost_s(diagram, estimates, {}):
+                    diagram, side = tried, SIDES[sieve.side]
+                    one, other = self._sieve_estimate(sieve, estimates), estimates[join]
+                    why = (
+                        f"(1 − s)/c of {own} is {one.ratio:.4g} ({one}), of {join} before it"
+                        f" {other.ratio:.4g} ({other}); only {side} is read"
+                    )
+                    yield Move(own, join, place, target, "sifted", (), side, sieve.where, why)
 
     def _combining(self, diagram: Diagram) -> Move | None:
         """The first filter that becomes a part of the one behind it."""

@@ -14,6 +14,8 @@ from auroral.kernels.grouping import Ids
 from auroral.kernels.ordering import joined, moments, of_matrix, sub_bytes
 from auroral.progress.lowwater import END, Values
 
+FieldTypes = tuple[tuple[str, pa.DataType], ...]
+PairTypes = tuple[FieldTypes, FieldTypes]
 _LIMIT = 2**62
 _EXACT = 2**53
 _SIDES = pa.array([b"\x00", b"\x01"], pa.binary())
@@ -114,9 +116,15 @@ def _coded(on: Values, low: Values, high: Values, groups: int) -> tuple[Ids, Ids
 
 
 def paired(
-    sides: Sequence[pa.Table], rows: Sequence[Ids], fields: Sequence[Sequence[str]]
+    sides: Sequence[pa.Table],
+    rows: Sequence[Ids],
+    fields: Sequence[Sequence[str]],
+    unread: PairTypes = ((), ()),
 ) -> pa.Table:
-    """Tuples of pairs, at the moment of the later, which is the right one if they are equal."""
+    """Tuples of pairs, at the moment of the later, which is the right one if they are equal.
+
+    Fields that nobody reads are NULL.
+    """
     seq = [np.asarray(t["_seq"], np.int64)[r] for t, r in zip(sides, rows, strict=True)]
     ts = [np.asarray(t["_ts"], np.int64)[r] for t, r in zip(sides, rows, strict=True)]
     columns = {
@@ -124,17 +132,23 @@ def paired(
         "_ts": pa.array(np.minimum(*ts)),
         "_sub": _pair_subs(sides, rows, seq),
     }
-    return pa.table(columns | pair_fields(sides, rows, fields))
+    return pa.table(columns | pair_fields(sides, rows, fields, unread))
 
 
 def pair_fields(
-    sides: Sequence[pa.Table], rows: Sequence[Ids], fields: Sequence[Sequence[str]]
+    sides: Sequence[pa.Table],
+    rows: Sequence[Ids],
+    fields: Sequence[Sequence[str]],
+    unread: PairTypes = ((), ()),
 ) -> dict[str, pa.ChunkedArray]:
-    """Fields of both, as `l_<name>` and `r_<name>`."""
+    """Fields of both, as `l_<name>` and `r_<name>`; `unread` ones are NULL."""
     found: dict[str, pa.ChunkedArray] = {}
-    for prefix, table, at, names in zip("lr", sides, rows, fields, strict=True):
-        taken = table.select(names).take(pa.array(at))
-        found |= {f"{prefix}_{name}": taken[name] for name in names}
+    for prefix, table, at, names, left_out in zip("lr", sides, rows, fields, unread, strict=True):
+        types = dict(left_out)
+        taken = table.select([name for name in names if name not in types]).take(pa.array(at))
+        for name in names:
+            empty = name in types
+            found[f"{prefix}_{name}"] = pa.nulls(len(at), types[name]) if empty else taken[name]
     return found
 
 

@@ -102,6 +102,10 @@ class JoinSide:
     """Which of the stored tuples in the state stay."""
     keep: Mask
     """Which of the new tuples among `rows` are to be stored."""
+    stored: pa.Table
+    """New tuples to store, with all their columns."""
+    shelved: pa.Table
+    """New tuples that a sieve has dropped, without those that are dead; with all columns."""
     leaves: Ids | None = None
     """When the time of each tuple is over, if there is a timeout."""
 
@@ -115,8 +119,15 @@ class JoinSide:
         arrivals: OrderedArrivals,
         band: BandProgress,
         timeout_us: int | None = None,
+        passes: Mask | None = None,
+        whole: pa.Schema | None = None,
     ) -> JoinSide:
-        """What is alive of the stored tuples, and of the new ones what is not late."""
+        """What is alive of the stored tuples, and of the new ones what is not late.
+
+        New tuples that do not pass find no partners. `whole` is the schema of what is stored, if
+        only some columns of it are at hand.
+        """
+        whole = old.schema if whole is None else whole
         before = band.units.column(side, numbers(old[on])[0])
         alive = ~band.dead(side, before, band.bounds(before)[1], 0)
         counts = arrivals.counts
@@ -125,6 +136,13 @@ class JoinSide:
         else:  # what has no partners is held, too: it is counted when its time is over
             alive &= leaving(old, timeout_us, arrivals.context) >= arrivals.context.first
         kept = _filtered(tuples(old, old.schema), alive)
+        shelved = tuples(new.slice(0, 0), whole)
+        if passes is not None and not passes.all():
+            aside = counts & ~passes
+            values = band.units.column(side, arrivals.values[aside])
+            live = ~band.dead(side, values, band.bounds(values)[1], 1)
+            shelved = _filtered(_filtered(tuples(new, whole), aside), live)
+            counts = counts & passes
         fresh = _filtered(tuples(new, old.schema), counts)
         after = band.units.column(side, arrivals.values[counts])
         values = np.concatenate([before[alive], after])
@@ -137,13 +155,26 @@ class JoinSide:
             keep &= leaves == NEVER
         stays = alive.copy()
         stays[alive] = keep[: kept.num_rows]
+        stored = _filtered(_filtered(tuples(new, whole), counts), keep[kept.num_rows :])
         return JoinSide(
-            rows, kept.num_rows, values, low, high, stays, keep[kept.num_rows :], leaves
-        )
+            rows, kept.num_rows, values, low, high, stays, keep[kept.num_rows :], stored, shelved,
+            leaves,
+        )  # fmt: skip
 
-    def store(self, name: str, old: pa.Table, emitted: Emitted) -> int:
-        """Put what is to be stored into the step's state; how many tuples are held then."""
-        changed = renewed(old, self.stays, _filtered(self.rows.slice(self.old), self.keep))
+    def store(
+        self,
+        name: str,
+        old: pa.Table,
+        emitted: Emitted,
+        *,
+        anew: bool = False,
+        whole: Callable[[], pa.Table] | None = None,
+    ) -> int:
+        """Put what is to be stored into the step's state; how many tuples are held then.
+
+        `whole` gives all columns of what was stored.
+        """
+        changed = renewed(old, self.stays, self.stored, anew=anew, whole=whole)
         if changed is not None:
             emitted.state[name] = changed
         return int(self.stays.sum() + self.keep.sum())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from auroral.boxes.join import SIDES, Join, equal_fields, is_equalities
+from auroral.boxes.join import SIDES, Join, SiftedJoin, equal_fields, is_equalities
 from auroral.boxes.predicate import sided
 from auroral.boxes.window import timeout_us
 from auroral.kernels.join import JoinKernel
 from auroral.network.types import Schema, Type
 from auroral.spark.plans.physical import Given, KernelColumns, Physical, mark_fields, ordered_column
 from auroral.sql.expressions.function_calls import FunctionCalls, called_of
+from auroral.sql.expressions.lexer import tokens
 
 T = TypeVar("T")
 
@@ -29,6 +31,8 @@ def lower(box: Join, given: Given) -> Physical:
         assert box.left is not None
         before, after = box.lengths(box.left.type_in(sides[0].schema, tuple_number=True))
     ordered = [order if banded else None for order in orders]
+    sifting = box if isinstance(box, SiftedJoin) else None
+    sieves = _two(_sieves(sifting, side, columns) for side, columns in enumerate(sides))
     kernel = JoinKernel(
         on=_two(ordered_column(s, o) if o else None for s, o in zip(sides, ordered, strict=True)),
         by=_two(side.fields(o.by) if o else () for side, o in zip(sides, ordered, strict=True)),
@@ -42,6 +46,9 @@ def lower(box: Join, given: Given) -> Physical:
         late=("left_late" in given.wanted, "right_late" in given.wanted),
         table=given.tables[0] if given.tables else None,
         timeout_us=timeout_us(box.timeout),
+        sieves=sieves,
+        shelves=_two(_shelf(sifting, side) for side in (0, 1)),
+        unread=_unread(box, given, fields),
         by_mark=_two(s.fields(mark_fields(m)) for s, m in zip(sides, given.marks, strict=True)),
     )
     made = (*(f"l_{name}" for name in fields[0]), *(f"r_{name}" for name in fields[1]))
@@ -73,12 +80,44 @@ def lower(box: Join, given: Given) -> Physical:
 
 def _called(box: Join, given: Given) -> FunctionCalls | None:
     """The predicate without its calls of Python functions; None if there are none."""
-    assert box.on is not None
     returns = {name.lower(): made.returns for name, made in given.functions.items()}
-    if not called_of(box.on, returns):
+    if box.on is None or not called_of(box.on, returns):
         return None
     left, right = given.schemas
     return FunctionCalls(sided(left=left, right=right)).taken_out(box.on, returns, given.resolver)
+
+
+def _unread(
+    box: Join, given: Given, fields: Sequence[Sequence[str]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns of both sides that neither the predicate nor anybody behind the join reads."""
+    if not given.unread or _called(box, given) is not None:  # dead letters show whole pairs
+        return (), ()
+    words = {token.text.strip("`").lower() for token in tokens(box.on or "")}
+    unread = iter(name in given.unread for name in given.output.names)
+    return _two(
+        tuple(
+            column
+            for column, name in zip(columns, schema.names, strict=True)
+            if next(unread) and name.lower() not in words
+        )
+        for columns, schema in zip(fields, given.schemas, strict=True)
+    )
+
+
+def _sieves(box: SiftedJoin | None, side: int, columns: KernelColumns) -> tuple[str, ...]:
+    """The columns that say which tuples of a side pass."""
+    found = box.of_side(side) if box is not None else ()
+    return tuple(columns.computed(sieve.where, Type("boolean")) for sieve in found)
+
+
+def _shelf(box: SiftedJoin | None, side: int) -> str | None:
+    """The state table for what the sieves of a side drop; other sieves have another one."""
+    texts = [sieve.where for sieve in box.of_side(side)] if box is not None else []
+    if not texts:
+        return None
+    digest = hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()
+    return f"{SIDES[side]}~{digest[:12]}"
 
 
 def equalities(

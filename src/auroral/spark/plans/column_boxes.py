@@ -67,6 +67,15 @@ def columns_before_kernel(
     return ColumnBoxes(needs.read(), (*stages, *inputs))
 
 
+def in_columns(text: str, schema: Schema) -> bool:
+    """Whether a predicate can be computed on whole columns."""
+    try:
+        _fields_of(text, Type("boolean"), schema)
+    except _NotColumnsError:
+        return False
+    return True
+
+
 def arcs_before_kernel(checked: CheckedNetwork, superbox: Superbox) -> list[str]:
     """The arcs of a superbox that are written to logs, although a kernel runs behind them."""
     return [a for a in superbox.terminals if checked.arcs[a].producer != superbox.stateful]
@@ -76,7 +85,8 @@ def columns_of_superbox(checked: CheckedNetwork, superbox: Superbox) -> ColumnBo
     """The boxes of a superbox that remembers nothing; None if Spark must evaluate some."""
     needs = _Needs(checked, superbox)
     for arc in superbox.terminals:
-        needs.add(arc, checked.arcs[arc].schema.names)
+        unread = checked.unread.get(arc, frozenset())
+        needs.add(arc, [name for name in checked.arcs[arc].schema.names if name not in unread])
     try:
         stages = _stages(checked, superbox, needs)
     except _NotColumnsError:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from auroral.boxes.order import Order
 from auroral.continuous.functions import PythonFunction
 from auroral.kernels.arrivals import NUMBER
+from auroral.kernels.joining.shelf import side_of
 from auroral.kernels.kernel import Kernel
 from auroral.network.box import Resolver
 from auroral.network.types import Field, Schema, Type
@@ -40,6 +41,8 @@ class Given:
     resolver: Resolver | None = None
     functions: Mapping[str, PythonFunction] = field(default_factory=dict)
     """What queries may call."""
+    unread: frozenset[str] = frozenset()
+    """The fields of its main arc that nobody reads."""
 
 
 @dataclass
@@ -108,7 +111,10 @@ class Physical:
         if self.keys is None or self.whole:
             return None
         sides = {"left": 0, "right": 1} if len(self.keys) == 2 else {}
-        return {table: self.keys[sides.get(table, 0)] for table in self.kernel.tables()}
+        return {
+            table: self.keys[sides.get(side_of(table) or table, 0)]
+            for table in self.kernel.tables()
+        }
 
     def returned(self) -> Schema:
         """What `where` and `compute` see: the main port's columns, and those of `structs`."""

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from auroral.io.rows import shown
 from auroral.network.check import CheckedNetwork
-from auroral.network.types import Schema, Type
+from auroral.network.types import Field, Schema, Type
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.plans.counting import Counting, Rows, plan_counts, rows_of
 from auroral.spark.plans.frame import HIDDEN_COLUMNS, Frame, Lane
@@ -29,10 +29,10 @@ SUB = pa.binary()
 
 @dataclass(frozen=True)
 class Strand:
-    """One lane in the result: which bit marks its rows, which columns are its fields."""
+    """One lane in the result: which bit marks its rows, which columns are which of its fields."""
 
     bit: int
-    columns: tuple[str, ...]
+    columns: Mapping[str, str]
     rank: bytes
     rows: Rows
     made: bool = False
@@ -84,7 +84,8 @@ class SuperboxPlan:
         for box, strand in self.failures:
             rows = result.filter(self._marked(result, strand)).sort_by("_seq")
             reasons, tuples = (
-                rows[column].to_pylist(maps_as_pydicts="lossy") for column in strand.columns
+                rows[column].to_pylist(maps_as_pydicts="lossy")
+                for column in strand.columns.values()
             )
             found += [(box, why, shown(row)) for why, row in zip(reasons, tuples, strict=True)]
         return found
@@ -113,9 +114,8 @@ class SuperboxPlan:
             rows = self.data
             if self.bits > 1:
                 rows = rows.where(self._mark_sql(strand))
-            names = zip(strand.columns, schema.names, strict=True)
             sub = [sub_column(strand.rank, strand.made).alias("_sub")] if ranked else []
-            fields = [F.col(column).alias(name) for column, name in names]
+            fields = [_field(field, strand.columns).alias(field.name) for field in schema]
             parts.append(rows.select(*HIDDEN_COLUMNS, *sub, *fields))
         return reduce(DataFrame.unionAll, parts)
 
@@ -123,13 +123,19 @@ class SuperboxPlan:
         self, result: pa.Table, strand: Strand, ranked: bool, wanted: pa.Schema
     ) -> pa.Table:
         rows = result if self.bits == 1 else result.filter(self._marked(result, strand))
-        columns = [rows[name] for name in (*HIDDEN_COLUMNS, *strand.columns)]
+        columns = [rows[name] for name in HIDDEN_COLUMNS]
         if ranked:
             rank = pa.repeat(pa.scalar(strand.rank, SUB), rows.num_rows)
             if strand.made:
                 rest = pc.fill_null(rows["_sub"].cast(SUB), b"")
                 rank = pc.binary_join_element_wise(rank, rest, b"")
-            columns.insert(2, rank)
+            columns.append(rank)
+        columns += [
+            rows[strand.columns[field.name]]
+            if field.name in strand.columns
+            else pa.nulls(rows.num_rows, field.type)
+            for field in list(wanted)[len(columns) :]
+        ]
         table = pa.Table.from_arrays(columns, names=wanted.names)
         return table if table.schema == wanted else table.cast(wanted)
 
@@ -177,7 +183,11 @@ def compile_plan(
     """Compile a superbox over the files of each source that has tuples."""
     frames = source_frames(session, checked, files)
     lanes = lower(checked, superbox, frames)
-    wanted = [(arc, lane) for arc in superbox.terminals for lane in lanes.arcs.get(arc, [])]
+    wanted = [
+        (arc, _read_of(lane, checked.unread.get(arc, frozenset())))
+        for arc in superbox.terminals
+        for lane in lanes.arcs.get(arc, [])
+    ]
     wanted_failures = [(box, _failure_lane(failure)) for box, failure in lanes.failures]
     everything = [lane for _, lane in (*wanted, *wanted_failures)]
     slots = _Slots(frames)
@@ -215,6 +225,21 @@ def compile_plan(
         counting,
         tuple((box, failure.spent_s) for box, failure in lanes.failures),
     )
+
+
+def _read_of(lane: Lane, unread: frozenset[str]) -> Lane:
+    """A lane with those of its fields that somebody reads."""
+    if not unread:
+        return lane
+    columns = {field: column for field, column in lane.columns.items() if field not in unread}
+    return replace(lane, columns=columns)
+
+
+def _field(field: Field, columns: Mapping[str, str]) -> Column:
+    """A field of an arc; NULL if nobody reads it."""
+    if field.name in columns:
+        return F.col(columns[field.name])
+    return F.lit(None).cast(str(field.type))
 
 
 def source_frames(
@@ -270,8 +295,11 @@ class _Slots:
         self._types: list[Type] = []
         self._taken: dict[str, dict[str, int]] = {source: {} for source in frames}
 
-    def take(self, lane: Lane) -> tuple[str, ...]:
-        return tuple(f"s{self._slot(lane.source, column)}" for column in lane.columns.values())
+    def take(self, lane: Lane) -> dict[str, str]:
+        """By field of a lane, its column."""
+        return {
+            field: f"s{self._slot(lane.source, column)}" for field, column in lane.columns.items()
+        }
 
     def _slot(self, source: str, column: str) -> int:
         taken = self._taken[source]

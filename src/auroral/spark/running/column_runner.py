@@ -173,6 +173,8 @@ def _run_share(
 def _write(table: pa.Table, schema: pa.Schema, target: Path, number: int) -> None:
     if "_sub" in table.column_names:
         schema = schema.insert(2, pa.field("_sub", pa.binary()))
+    for unread in [one for one in schema if one.name not in table.column_names]:
+        table = table.append_column(unread, pa.nulls(table.num_rows, unread.type))
     ordered = in_order_of_arrival(table.select(schema.names))
     for part, piece in enumerate(pieces(ordered)):
         whole = piece if piece.schema == schema else piece.cast(schema)

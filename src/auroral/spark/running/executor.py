@@ -108,6 +108,11 @@ class StepExecutor(Protocol):
         """How many steps may run at the same time."""
         ...
 
+    @property
+    def cores(self) -> int:
+        """How many cores they share."""
+        ...
+
     def plain(self, checked: CheckedNetwork, directory: Path) -> PlainRunner:
         """The runner of all superboxes without state."""
         ...
@@ -141,7 +146,8 @@ class SparkExecutor:
         self.session = session
         self._reuse_plans = reuse_plans
         self.resolver: Resolver | None = spark_resolver(session)
-        self.workers = max(2, min(4, session.sparkContext.defaultParallelism))
+        self.cores = session.sparkContext.defaultParallelism
+        self.workers = max(2, min(4, self.cores))
 
     def plain(self, checked: CheckedNetwork, directory: Path) -> Runner:
         return Runner(self.session, checked, directory, reuse_plans=self._reuse_plans)

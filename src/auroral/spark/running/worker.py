@@ -16,7 +16,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ import pyarrow.parquet as pq
 from auroral.disk import sync_files
 from auroral.kernels.grouping import buckets_of
 from auroral.kernels.join import JoinKernel
-from auroral.kernels.kernel import Appended, Context, Emitted, Kernel
+from auroral.kernels.joining.shelf import side_of
+from auroral.kernels.kernel import Appended, Context, Emitted, Kernel, StateTables
 from auroral.kernels.shelter import sheltering
 from auroral.shedding.choosing import columns_of, without_dropped
 from auroral.shedding.drops import Drop, Dropped, DropTally
@@ -387,11 +388,16 @@ class _Bucket:
         files = self._job.state.get(self._bucket, {})
         if self._layout.whole:
             return files
-        found = {}
-        for name, schema in self._kernel.tables().items():
-            parts = [read_file(file) for file in files.get(name, ())]
-            found[name] = pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
-        return found
+        schemas = dict(self._kernel.tables())
+        for name in files:  # shelves of sieves that a join has no more
+            if name not in schemas:
+                schemas[name] = schemas[str(side_of(name))]
+        return StateTables(
+            {
+                name: (len(files.get(name, ())), partial(_stored, files.get(name, ()), schema))
+                for name, schema in schemas.items()
+            }
+        )
 
     def _write_state(self, emitted: Emitted) -> dict[str, Any]:
         written: dict[str, Any] = {}
@@ -453,6 +459,16 @@ class _Bucket:
             table = main.select(wanted.names).cast(wanted)
             table = table.add_column(0, notes, pa.nulls(table.num_rows, pa.string()))
             yield from table.combine_chunks().to_batches(max_chunksize=50_000)
+
+
+def _stored(
+    files: Sequence[str], schema: pa.Schema, columns: Sequence[str] | None = None
+) -> pa.Table:
+    """A state table from its files, or some of its columns."""
+    if columns is not None:
+        schema = pa.schema([schema.field(name) for name in columns])
+    parts = [read_file(file, schema.names).select(schema.names) for file in files]
+    return pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
 
 
 def pieces(table: pa.Table) -> Iterator[pa.Table]:
