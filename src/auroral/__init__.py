@@ -24,7 +24,8 @@ from auroral.qos.graphs import QoS
 from auroral.scheduling.table_stages import taking_turns
 
 if TYPE_CHECKING:
-    from auroral.engine import Engine
+    from auroral.client import Client
+    from auroral.engine import Engine, Follower
 
 __version__ = "0.1.0"
 
@@ -47,12 +48,14 @@ endpoints.source_checker = check_sources
 __all__ = [
     "NOTHING",
     "AuroralError",
+    "Client",
     "ConnectionPoint",
     "CsvSink",
     "Delayed",
     "Engine",
     "EngineOptions",
     "Family",
+    "Follower",
     "Heartbeat",
     "IterableSource",
     "JsonlSink",
@@ -79,9 +82,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    # Engine needs Spark; networks and tests without it start faster.
+    # Engine needs Spark, Client an HTTP library; networks and tests without them start faster.
     if name == "Engine":
         from auroral.engine import Engine
 
         return Engine
+    if name == "Follower":
+        from auroral.engine import Follower
+
+        return Follower
+    if name == "Client":
+        from auroral.client import Client
+
+        return Client
     raise AttributeError(f"module 'auroral' has no attribute {name!r}")

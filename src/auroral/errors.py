@@ -34,6 +34,23 @@ def masked(text: str) -> str:
     return _PASSWORD.sub(r"\1:***@", text) if "://" in text else text
 
 
+class DocumentPlace(str):
+    """A place in words that also knows its keys in the document.
+
+    >>> place = DocumentPlace("box hot, key where", ("boxes", "hot", "where"))
+    >>> place.path
+    ('boxes', 'hot', 'where')
+    """
+
+    __slots__ = ("path",)
+    path: tuple[str | int, ...]
+
+    def __new__(cls, text: str, path: tuple[str | int, ...]) -> DocumentPlace:
+        made = super().__new__(cls, text)
+        made.path = path
+        return made
+
+
 @dataclass(frozen=True)
 class Caution:
     """Something that is allowed but hardly meant; `where` names the box or the stream."""
@@ -49,7 +66,8 @@ class Caution:
 class AuroralError(Exception):
     """A mistake or failure that is reported in words, never as a traceback.
 
-    `code` is stable and upper-case, `where` names file, line, box or path, `hint` the likely fix.
+    `code` is stable and upper-case, `where` names file, line, box or path, `hint` the likely fix,
+    `path` the keys that lead to the mistake in a network's document, if they are known.
     """
 
     exit_code = 1
@@ -60,6 +78,7 @@ class AuroralError(Exception):
         self.code = code
         self.message = masked(message)
         self.where = where and masked(where)
+        self.path: tuple[str | int, ...] = getattr(where, "path", ())
         self.hint = hint and masked(hint)
         super().__init__(code, self.message)
 
@@ -71,7 +90,9 @@ class AuroralError(Exception):
     def at(self, where: str) -> AuroralError:
         """The same error with its place put in front of the place it already names."""
         place = f"{where}, {self.where}" if self.where else where
-        return type(self)(self.code, self.message, where=place, hint=self.hint)
+        path = getattr(where, "path", ()) or self.path
+        known = DocumentPlace(place, path) if path else place
+        return type(self)(self.code, self.message, where=known, hint=self.hint)
 
 
 class NetworkError(AuroralError):

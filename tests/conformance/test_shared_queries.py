@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import auroral.engine.api
+import auroral.engine.starting
 import auroral.spark.running.stateful_runner
 from auroral import Family, Ordered, Query
 from auroral.engine.runtime.stepper import Stepper
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def set_out(monkeypatch: pytest.MonkeyPatch, rng: Random) -> None:
     """Let tasks share the work in some way."""
     buckets, rows = rng.choice([1, 2, 3]), rng.choice([0, 3, 50_000])
-    monkeypatch.setattr(auroral.engine.api, "default_buckets", lambda _cores: buckets)
+    monkeypatch.setattr(auroral.engine.starting, "default_buckets", lambda _cores: buckets)
     monkeypatch.setattr(auroral.spark.running.stateful_runner, "PARALLEL_ROWS", rows)
 
 

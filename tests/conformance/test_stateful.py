@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-import auroral.engine.api
+import auroral.engine.starting
 import auroral.spark.boxes.aggregate
 import auroral.spark.running.runner
 import auroral.spark.running.stateful_runner
@@ -30,7 +30,7 @@ TABLES = {"refs": TABLE_ROWS}
 def set_out(monkeypatch: pytest.MonkeyPatch, chosen: Way) -> None:
     """Let the engine work as a way says where it is not asked."""
     runner, flush = auroral.spark.running.stateful_runner, auroral.spark.boxes.aggregate.FLUSH_ROWS
-    monkeypatch.setattr(auroral.engine.api, "default_buckets", lambda _cores: chosen.buckets)
+    monkeypatch.setattr(auroral.engine.starting, "default_buckets", lambda _cores: chosen.buckets)
     monkeypatch.setattr(auroral.storage.store, "SPLIT_ROWS", chosen.split_rows)
     monkeypatch.setattr(runner, "PARALLEL_ROWS", chosen.parallel_rows)
     monkeypatch.setattr(auroral.spark.running.runner, "LARGE_ROWS", chosen.parallel_rows)

@@ -207,10 +207,10 @@ def test_a_spark_source_that_fails_while_one_looks_is_no_end(
     with make_engine(net) as engine:
         reader: Any = StreamReader.__new__(StreamReader)
         reader._error, reader._stream, reader.query = None, "s", Query()
-        monkeypatch.setattr(engine, "_readers", [reader])
+        monkeypatch.setattr(engine._readers, "_all", [reader])
         with pytest.raises(au.RunError, match="SOURCE_FAILED: stream s: gone"):
             _ = engine.idle
-        monkeypatch.setattr(engine, "_readers", [])
+        monkeypatch.setattr(engine._readers, "_all", [])
 
 
 def _until_idle(engine: au.Engine) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import auroral as au
+from auroral.engine.points.look import KeptRows
 from auroral.errors import RunError, UsageError
 
 from .test_attach import feed, network
@@ -63,3 +64,21 @@ def test_a_view_gives_its_first_results_at_once(make_engine: MakeEngine) -> None
         engine.drain()
         assert engine.dequeue("late").to_pylist() == [{"t": 40, "cnt": 120}]
         engine.detach("late")
+
+
+def test_segments_that_expire_while_a_query_runs_stay_readable(
+    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with make_engine(network({"rows": 6})) as engine:
+        feed(engine, range(12))
+        frame = KeptRows._frame
+
+        def expiring(self: KeptRows, *given: Any) -> Any:
+            found = frame(self, *given)
+            assert all("/frame-" in path for path in found.inputFiles()), "no names of their own"
+            feed(engine, range(12, 40))  # what was to be read is kept no more
+            return found
+
+        monkeypatch.setattr(KeptRows, "_frame", expiring)
+        assert engine.sql("SELECT max(t) AS t FROM recent").to_pylist() == [{"t": 11}]
+        assert not list(engine._store.directory.glob("frame-*"))

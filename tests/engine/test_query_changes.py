@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import auroral as au
-import auroral.engine.api
+import auroral.engine.starting
 from auroral.io.sinks.sink import Delivery
 from tests.conformance import sparkless
 
@@ -145,7 +145,7 @@ def test_a_join_keeps_its_tuples_when_others_read_through_boxes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Then tasks do not read the log themselves any more; state stays in the buckets it has."""
-    monkeypatch.setattr(auroral.engine.api, "default_buckets", lambda _cores: 3)
+    monkeypatch.setattr(auroral.engine.starting, "default_buckets", lambda _cores: 3)
     net = ticks()
     net.box("filter", "low", input="ticks", where="n < 1000")
     net.query("near", "SELECT t.n FROM ticks [ROWS 9] AS t, news [ROWS 9] AS w WHERE t.sym = w.sym")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import auroral as au
-import auroral.engine.api
+import auroral.engine.starting
 import auroral.spark.running.stateful_runner
 from tests.conformance import sparkless
 
@@ -84,7 +84,7 @@ def fed(net: au.Network) -> Iterator[au.Engine]:
 
 @pytest.fixture(params=[0, 50_000], ids=["a task each", "one task"])
 def buckets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auroral.engine.api, "default_buckets", lambda _cores: 3)
+    monkeypatch.setattr(auroral.engine.starting, "default_buckets", lambda _cores: 3)
     monkeypatch.setattr(auroral.spark.running.stateful_runner, "PARALLEL_ROWS", request.param)
 
 

@@ -31,6 +31,7 @@ LAYERS = (
     ("spark",),
     ("engine",),
     ("testing", "simulation"),
+    ("client", "server"),
     ("cli",),
     ("demo", "__main__"),
 )

@@ -23,8 +23,10 @@ def record_catalog(store: Store, network: Network, checked: CheckedNetwork) -> N
     """Let the catalog say what the network is now; nothing is written if it says so already.
 
     `network` is the one that the engine was given or has changed to, `checked` the same without
-    the boxes that the engine adds.
+    the boxes that the engine adds. A store that ends with the engine has no catalog.
     """
+    if not store.durable:
+        return
     document = public_document(network)
     text = json.dumps(document)
     rows = list(entity_rows(document, network, checked))

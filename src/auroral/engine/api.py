@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from auroral.catalog import record_catalog
+from auroral.engine.debug.debugger import Debugger
 from auroral.engine.endpoints import Endpoints
 from auroral.engine.ingest.data_sets import StoredDataSets
-from auroral.engine.ingest.streaming import StreamReader, declared_frames, rows_of
+from auroral.engine.ingest.ingest import Receipt
+from auroral.engine.ingest.streaming import StreamReader, StreamReaders, declared_frames, rows_of
 from auroral.engine.ingest.tables import require_tables
 from auroral.engine.inspect.cautions import log_cautions, log_infeasible
-from auroral.engine.inspect.statistics import describe_entity, entities, statistics
+from auroral.engine.inspect.followers import Follower
+from auroral.engine.inspect.looking import Looking
+from auroral.engine.inspect.statistics import entities
 from auroral.engine.lifecycle.editor import NetworkEditor
 from auroral.engine.lifecycle.edits import NetworkEdit, read_edit
 from auroral.engine.lifecycle.epochs import DeclaredNetwork
@@ -29,14 +32,14 @@ from auroral.engine.locks import EngineLocks
 from auroral.engine.options import require_options
 from auroral.engine.parts import PartOptions, put_together
 from auroral.engine.points.attach_socket import AttachServer
-from auroral.engine.points.live_attachment import LiveAttachment
-from auroral.engine.points.look import KeptRows, ReadTable, table_frame
+from auroral.engine.points.live_attachment import attach_for_a_while
 from auroral.engine.queries.modification import requested
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.runtime.clock import MonotoneClock, last_time_us
 from auroral.engine.runtime.loop import not_drained
 from auroral.engine.sinks.file_ownership import require_own_files
-from auroral.engine.topology.superboxes import declared_jars, require_executable, require_jars
+from auroral.engine.starting import SparkOptions, StateOptions
+from auroral.engine.topology.superboxes import require_executable, require_jars
 from auroral.errors import (
     AuroralError,
     RunError,
@@ -48,17 +51,15 @@ from auroral.io.paths import require_local
 from auroral.io.sinks.sink import Delivery, Sink
 from auroral.io.sources.source import Source
 from auroral.network.arc import Arc
+from auroral.network.box import Resolver
 from auroral.network.check import check
 from auroral.network.data_sets import with_data_sets
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
 from auroral.qos.graphs import QoS
 from auroral.scheduling.trains import DEFAULT_TRAIN
-from auroral.spark.running.executor import SparkExecutor, StepExecutor
+from auroral.spark.running.executor import StepExecutor
 from auroral.spark.session.causes import FROM_SPARK, reason
-from auroral.spark.session.session import cores_of, start_session, step_session
-from auroral.storage import Store
-from auroral.storage.identity import default_buckets
 
 _DRIVER_BYTES = 256 << 20
 
@@ -111,27 +112,25 @@ class Engine:
             buckets=buckets,
         )
         self.network = network.importing()
-        self._master = master
-        self._state = state
-        self._durability = durability or network.engine.durability
-        self._train = train or network.engine.train_tuples or DEFAULT_TRAIN
-        self._buckets = buckets or network.engine.buckets
-        self._clock = clock
-        self._given_spark = spark
-        self._dead_path = Path(dead_letters) if dead_letters else None
-        self._driver_bytes = driver_bytes
-        self._reuse_plans = reuse_plans
+        declared = network.engine
+        durability = durability or declared.durability
+        self._state_options = StateOptions(state, durability, buckets or declared.buckets, fault)
+        self._spark_options = SparkOptions(master, spark, jars, reuse_plans)
+        self._options = PartOptions(
+            tables or {},
+            train or declared.train_tuples or DEFAULT_TRAIN,
+            driver_bytes,
+            step_timeout_s or declared.step_timeout_s,
+            workers or (None if declared.workers == "auto" else declared.workers),
+            background,
+            clock == "arrival",
+            Path(dead_letters) if dead_letters else None,
+        )
         self._background = background
-        declared = network.engine.workers
-        self._workers = workers or (None if declared == "auto" else declared)
-        self._step_timeout_s = step_timeout_s or network.engine.step_timeout_s
         self._executor = executor
         self._sink_grace_s = float(sink_grace_s)
-        self._tables = tables or {}
-        self._jars = jars
-        require_tables(self._tables, network)
+        require_tables(self._options.tables, network)
         self._given_now_us = now_us
-        self._fault = fault
         self._started = False
         self.edited: dict[str, list[str]] = {}
         """What `start` has changed in a state directory whose network was declared otherwise."""
@@ -139,7 +138,7 @@ class Engine:
 
     # ── life ──
 
-    def start(self) -> Engine:
+    def start(self) -> Self:
         """Check the network, open its state, start Spark and begin to work."""
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
@@ -149,23 +148,18 @@ class Engine:
         self.network = self._given
         self.check()
         self._locks = EngineLocks()
-        self._store = Store(
-            self._state,
-            cores=min(os.cpu_count() or 2, 8),
-            buckets=self._buckets,
-            default_buckets=default_buckets(self._cores()),
-            durability=self._durability,
-            fault=self._fault,
-            lock=self._locks.store,
-        )
+        self._store = self._state_options.open(self._locks, self._spark_options.cores)
         try:
             self._now_us = MonotoneClock(self._given_now_us, after=last_time_us(self._store))
             # Before Spark starts: a wrong directory should be told at once.
             stored = StoredNetwork(self._store, self._given, self._endpoints.sinks)
             declared = stored.bind()
             self.network = declared.network
-            self._data_sets = self._stored_data_sets(self.network)
-            executor = self._executor or self._start_spark()
+            directory, power = self._store.directory, self._store.power
+            self._data_sets = StoredDataSets(self.network, directory, sync=power)
+            executor = self._executor
+            if executor is None:
+                self.spark, executor = self._spark_options.start(self.network)
             registrar = Registrar(self._given, executor.resolver)
             self._declared = check(self._given, executor.resolver, registrar.check)
             if self.network is not self._given:
@@ -180,15 +174,7 @@ class Engine:
         flow = self._context.quality.flow_outputs()
         log_infeasible(self._loop.execution.checked, self._store.costs, flow)
         self._started = True
-        if self._background:
-            loop = self._loop
-            loop.execution.sinks.start(
-                self._sink_grace_s,
-                tell=loop.wake,
-                fail=loop.fail,
-                is_well=lambda: loop.failure is None,
-            )
-        self._loop.start()
+        self._loop.start(self._sink_grace_s)
         self._server: AttachServer | None = None
         if self._background:
             self._indexing.maintenance.start()
@@ -197,61 +183,25 @@ class Engine:
             self.edited = self._editor.edit(edit, by_file=True)
         self._attaching.on_demand.end_unused()  # those of queries that ended with the last run
         if self._background and self._store.durable:
-            self._server = AttachServer(self._store.directory, self._attach_for_a_while)
-        self._read_declared_streams()
-        return self
-
-    def _stored_data_sets(self, network: Network) -> StoredDataSets:
-        return StoredDataSets(network, self._store.directory, sync=self._store.power)
-
-    def _attach_for_a_while(self, point: str, sql: str, follow: bool) -> LiveAttachment:
-        """Attach a query that another process asks for; with `follow` for what flows, too."""
-        self._require_running()
-        if not follow:
-            self._attaching.on_demand.require_history(point)
-        name = self._attaching.attach(point, sql, None, None, lasting=False)
-        self._loop.wake()
-        moment = self._ingest.next_moment
-        return LiveAttachment(
-            take=partial(self.dequeue, name),
-            wait=self.wait,
-            detach=partial(self.detach, name),
-            caught_up=lambda: self._attachments.has_reached(name, moment),
-        )
-
-    def _start_spark(self) -> SparkExecutor:
-        self.spark = self._given_spark or start_session(
-            self._master, jars=[*declared_jars(self.network), *self._jars]
-        )
-        return SparkExecutor(step_session(self.spark), reuse_plans=self._reuse_plans)
-
-    def _cores(self) -> int:
-        """How many tasks run at once; asked before Spark starts."""
-        given = self._given_spark
-        return cores_of(self._master if given is None else str(given.sparkContext.master))
-
-    def check(self) -> None:
-        """Refuse what can be seen to fail without Spark; `start` begins with it."""
-        require_executable(self.network.flattened(), self._endpoints.sinks, self._tables)
-        if self._given_spark is None:
-            require_jars(self.network)
-        if self._state is not None:
-            require_local(self._state, "state")
-        require_own_files(
-            self.network, self._endpoints.sources, self._endpoints.sinks, self._dead_path
-        )
-
-    def _read_declared_streams(self) -> None:
-        """Sources in a format of Spark's own run as Structured Streaming queries."""
+            attach = partial(attach_for_a_while, self, self._parts)
+            self._server = AttachServer(self._store.directory, attach)
+        given = self._endpoints.sources
         try:
             if self._executor is None:
-                for name, frame in declared_frames(
-                    self.network, self._endpoints.sources, self.spark
-                ):
+                for name, frame in declared_frames(self.network, given, self.spark):
                     self.read_stream(name, frame)
         except AuroralError:
             self.shutdown()
             raise
+        return self
+
+    def check(self) -> None:
+        """Refuse what can be seen to fail without Spark; `start` begins with it."""
+        self._require_runnable(self.network.flattened())
+        if self._spark_options.session is None:
+            require_jars(self.network)
+        if self._state_options.directory is not None:
+            require_local(self._state_options.directory, "state")
 
     def _open(
         self,
@@ -261,16 +211,6 @@ class Engine:
         stored: StoredNetwork,
     ) -> None:
         edited = stored.edited
-        options = PartOptions(
-            self._tables,
-            self._train,
-            self._driver_bytes,
-            self._step_timeout_s,
-            self._workers,
-            self._background,
-            self._clock == "arrival",
-            self._dead_path,
-        )
         parts = put_together(
             self._store,
             self._locks,
@@ -281,11 +221,13 @@ class Engine:
             stored.restored,
             # The streams of a network that is to be changed may be others.
             lambda network: [] if edited else self._endpoints.all_sources(network),
-            options,
+            self._options,
         )
-        self.network = parts.network
+        self.network, self._parts = parts.network, parts
         self._endpoints.serve(parts)
-        self._readers: list[StreamReader] = []
+        wall = not self._options.arrival
+        self._looking = Looking(parts, self._store, lambda: self._data_sets, wall=wall)
+        self._readers = StreamReaders()
         self._context, self._ingest, self._loop = parts.context, parts.ingest, parts.loop
         self._queries, self._dead = parts.context.queries, parts.context.dead
         self._changing = parts.changing
@@ -299,6 +241,7 @@ class Engine:
             sources_of=self._endpoints.all_sources,
             made=self._change_network,
         )
+        self._debugger = Debugger(parts, self._editor)
         self._attaching, self._attachments = parts.attaching, parts.attachments
         self._indexing, self._history = parts.indexing, parts.context.history
         execution = parts.loop.execution
@@ -308,23 +251,17 @@ class Engine:
             if not edited:
                 self._changing.change(*self._queries.declared(), declared=True)
                 registrar.registered()
-                self._record_catalog()
+                record_catalog(self._store, self.network, self._declared)
             self._endpoints.bind_declared(self.network, last=not edited)
             self._data_sets.push(self._ingest, execution.checked)
         except BaseException:
             execution.sinks.close()
             raise
 
-    def _record_catalog(self) -> None:
-        """Let the catalog say what there is now."""
-        if self._store.durable:
-            record_catalog(self._store, self.network, self._declared)
-
     def story(self, name: str) -> list[dict[str, Any]]:
         """Why a box, output, stream or query ran, waited, was moved or shed; newest last."""
         self._require_running()
-        describe_entity(name, self.network, self._loop.execution.plan.unmoved, self.stats())
-        return self._context.decisions.story(name)
+        return self._looking.story(name, self.network)
 
     def set_qos(self, output: str, qos: QoS | Mapping[str, Any] | None) -> None:
         """Judge an output, or a view, by other graphs from now on; None: by the default.
@@ -372,14 +309,15 @@ class Engine:
         return read_edit(self.network.compact or self.network, add, remove, network)
 
     def _require_runnable(self, network: Network) -> None:
-        require_executable(network, self._endpoints.sinks, self._tables)
-        require_own_files(network, self._endpoints.sources, self._endpoints.sinks, self._dead_path)
+        sources, sinks = self._endpoints.sources, self._endpoints.sinks
+        require_executable(network, sinks, self._options.tables)
+        require_own_files(network, sources, sinks, self._options.dead_letters)
 
     def _change_network(self, network: Network, stored: StoredDataSets) -> None:
         """The network is another from now on."""
         self.network, self._data_sets = network, stored
         self._declared = check(network, self._context.settings.executor.resolver)
-        self._record_catalog()
+        record_catalog(self._store, network, self._declared)
 
     # ── queries over the past ──
 
@@ -400,9 +338,7 @@ class Engine:
         """
         self._require_running()
         self._loop.require_outside("attach a query")
-        found = self._attaching.attach(point, query, name, since)
-        self._loop.wake()
-        return found
+        return self._attaching.attach(point, query, name, since)
 
     def sql(self, query: str) -> pa.Table:
         """The rows of a SELECT over tables and over what connection points and views keep.
@@ -410,25 +346,13 @@ class Engine:
         Spark answers it, over what is there now. Only declared names can be read.
         """
         self._require_running()
-        executor = self._context.settings.executor
-        if not isinstance(executor, SparkExecutor):
-            raise UsageError("NO_SPARK", "SQL over what is kept needs Spark")
-        with self._loop.between_rounds():
-            self._loop.execution.stepper.fold(self._ingest.seal())
-        kept = KeptRows(self._store, self._history, self._table_frames())
-        return kept.select(executor.session, self._loop.execution, query)
-
-    def _table_frames(self) -> dict[str, ReadTable]:
-        """How Spark gets the rows of tables as they are now."""
-        declared = (self.network.compact or self.network).tables
-        return {name: table_frame(partial(self.table, name)) for name in declared}
+        return self._looking.sql(query, self.network)
 
     def detach(self, name: str) -> None:
         """End an attached query; what nobody has taken of its results is dropped."""
         self._require_running()
         self._loop.require_outside("detach a query")
         self._attaching.detach(name)
-        self._loop.wake()
 
     def matches(self, query: str | None = None) -> pa.Table:
         """How often each query matched, exactly once, and on how many tuples it failed."""
@@ -444,8 +368,7 @@ class Engine:
         if not self._started:
             return {}
         self._loop.require_outside("end the engine that called it")
-        for reader in self._readers:
-            reader.stop()
+        self._readers.stop()
         self._indexing.maintenance.stop()
         if self._server is not None:
             self._server.close()
@@ -454,15 +377,10 @@ class Engine:
         with self._loop.between_rounds(), self._changing.lock, ExitStack() as stack:
             with self._queries.lock:  # who takes results records that before
                 self._started = False
-            stack.callback(self._store.close)
-            stack.callback(self._dead.close)
-            stack.callback(self._context.tables.close)
-            stack.callback(self._loop.execution.sinks.close)
-            stack.callback(self._context.history.close)
-            stack.callback(self._ingest.close, seal=self._loop.failure is None)
-            return self._statistics()
+            stack.callback(self._parts.close)
+            return self._looking.statistics()
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(
@@ -485,15 +403,25 @@ class Engine:
         Rows that do not fit become dead letters. With `position` (any JSON value) the batch is
         taken once: after a restart `position(stream)` tells which was the last.
         """
+        if not isinstance(rows, DataFrame):
+            return self.receive(stream, rows, position=position).accepted
+        self._require_running()
+        whole = position is not None
+        batches = list(rows_of(rows, self._store.directory, stream, whole=whole))
+        return sum(self.receive(stream, batch, position=position).accepted for batch in batches)
+
+    def receive(self, stream: str, rows: Any, *, position: Any | None = None) -> Receipt:
+        """As `enqueue`, but for a Spark DataFrame; also tells dead letters and the first moment."""
         self._require_running()
         self._data_sets.require_other(stream)
-        batches = [rows]
-        if isinstance(rows, DataFrame):
-            whole = position is not None
-            batches = list(rows_of(rows, self._store.directory, stream, whole=whole))
-        accepted = sum(self._ingest.enqueue(stream, batch, position) for batch in batches)
+        receipt = self._ingest.enqueue(stream, rows, position)
         self._loop.wake()
-        return accepted
+        return receipt
+
+    def backlog(self) -> int:
+        """How many moments have arrived that the slowest box has not processed."""
+        self._require_running()
+        return max(self._ingest.next_moment - self._loop.execution.stepper.slowest_head(), 0)
 
     def position(self, stream: str) -> Any | None:
         """The position of the last batch or source chunk that was taken."""
@@ -507,8 +435,7 @@ class Engine:
         self._require_running()
         self._ingest.position(stream)  # there must be such a stream
         reader = StreamReader(self, stream, frame, self._store, trigger=trigger or {})
-        self._readers.append(reader)
-        return reader
+        return self._readers.add(reader)
 
     def dequeue(self, output: str, limit: int | None = None, *, shed: bool = False) -> pa.Table:
         """What came on an output since the last call, in order of emission.
@@ -558,10 +485,8 @@ class Engine:
         self._require_running()
         self._loop.require_outside("wait until everything is delivered")
         since = time.monotonic()
-        for reader in self._readers:
-            left = None if timeout_s is None else max(since + timeout_s - time.monotonic(), 0.0)
-            if not reader.drain(left):
-                raise not_drained(timeout_s)
+        if not self._readers.drain(since, timeout_s):
+            raise not_drained(timeout_s)
         self._loop.drain(timeout_s, endless=self._endpoints.endless, since=since)
 
     def finish(self) -> None:
@@ -577,10 +502,7 @@ class Engine:
     def idle(self) -> bool:
         """Whether all sources have ended and everything is processed and delivered."""
         self._require_running()
-        reading = any(reader.active for reader in self._readers)
-        for reader in self._readers:  # after that: one that fails in between has not ended
-            reader.require_alive()
-        return not reading and self._loop.reached(None)
+        return not self._readers.are_active() and self._loop.reached(None)
 
     def wait(self, timeout_s: float) -> None:
         """Sleep until something happened, at most so long."""
@@ -637,12 +559,113 @@ class Engine:
         self._require_running()
         self._endpoints.unbind_sink(output)
 
+    # ── finding out: see docs/how-to/debug.md ──
+
+    def pause(self, application: str | None = None) -> dict[str, Any]:
+        """Let nothing run, or no box that serves only paused outputs; returns `debug_state()`.
+
+        Steps under way end, and input is still taken. A restart is not paused.
+        """
+        self._require_running()
+        return self._debugger.pause(application)
+
+    def resume(self, application: str | None = None) -> dict[str, Any]:
+        """Go on after `pause` or a breakpoint, with everything or one output."""
+        self._require_running()
+        return self._debugger.resume(application)
+
+    def step(
+        self, kind: str = "train", application: str | None = None, count: int = 1
+    ) -> list[dict[str, Any]]:
+        """While paused, run the next train, or the next moment through all boxes it reaches.
+
+        `kind` is `train` or `tuple`. Returns the trace: for each box what went in and came out.
+        """
+        self._require_running()
+        return self._debugger.step(kind, application, count)
+
+    def debug_state(self) -> dict[str, Any]:
+        """Whether and what is paused, which breakpoint was hit, all breakpoints, the last trace."""
+        self._require_running()
+        return self._debugger.state()
+
+    def set_breakpoint(
+        self, arc: str, condition: str | None = None, *, enabled: bool = True
+    ) -> str:
+        """Pause before a tuple of an arc that satisfies a condition is processed; returns an id."""
+        self._require_running()
+        return self._debugger.set_breakpoint(arc, condition, enabled=enabled)
+
+    def remove_breakpoint(self, id: str) -> None:
+        """Forget a breakpoint."""
+        self._require_running()
+        self._debugger.remove_breakpoint(id)
+
+    def enable_breakpoint(self, id: str, enabled: bool = True) -> None:
+        """Let a breakpoint stop the engine, or not."""
+        self._require_running()
+        self._debugger.enable_breakpoint(id, enabled)
+
+    def sample(self, arc: str, limit: int = 100, where: str | None = None) -> pa.Table:
+        """The latest tuples of an arc, output, query or point, newest last.
+
+        The first columns are `_seq` (moment) and `_at` (entry time).
+        """
+        self._require_running()
+        return self._debugger.sample(arc, limit, where)
+
+    def point_rows(
+        self, point: str, key: Any = None, since: Any = None, until: Any = None, limit: int = 1000
+    ) -> pa.Table:
+        """What a connection point or view keeps, by key and by time; the latest `limit` rows."""
+        self._require_running()
+        return self._debugger.point_rows(point, key, since, until, limit)
+
+    def follow(self, output: str) -> Follower:
+        """Follow what an output or query gives from now on, without taking it."""
+        self._require_running()
+        return self._debugger.follow(output)
+
+    def send(self, stream: str, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Enqueue one tuple made by hand; returns its `moment`."""
+        self._require_running()
+        self._data_sets.require_other(stream)
+        return self._debugger.send(stream, row)
+
+    def replay(
+        self, point: str, since: Any = None, until: Any = None, into: str | None = None
+    ) -> str:
+        """Let a stretch of kept history flow again into a branch of its own; returns its name.
+
+        `since` and `until` are values of the field by which the arc makes progress. `into` is SQL
+        over the point's name, or the name of an attached query; by default all rows come.
+        """
+        self._require_running()
+        self._loop.require_outside("replay history")
+        return self._debugger.replay(point, since, until, into)
+
+    def preview_change(
+        self,
+        *,
+        add: Mapping[str, Any] | None = None,
+        remove: Sequence[str] = (),
+        network: Network | None = None,
+    ) -> dict[str, list[str]]:
+        """What `modify` would do, without doing it; what it would refuse is refused."""
+        self._require_running()
+        self._attachments.require_free(add or {})
+        return self._debugger.preview_change(self._read_edit(add, remove, network))
+
     # ── looking ──
+
+    @property
+    def resolver(self) -> Resolver | None:
+        """What tells the types of functions that only Spark knows."""
+        return self._context.settings.executor.resolver if self._started else None
 
     def typecheck(self, network: Network | None = None) -> dict[str, str]:
         """Every arc of this network, or of another one, with its schema."""
-        resolver = self._context.settings.executor.resolver if self._started else None
-        arcs = (network or self.network).check(resolver).arcs
+        arcs = (network or self.network).check(self.resolver).arcs
         return {name: str(arc.schema) for name, arc in arcs.items()}
 
     def list_entities(self) -> dict[str, list[str]]:
@@ -653,36 +676,16 @@ class Engine:
     def describe(self, name: str) -> dict[str, Any]:
         """What is known of one entity: its declaration, schema, counts and progress."""
         self._require_running()
-        checked = self._loop.execution.plan.unmoved
-        found = describe_entity(name, self.network, checked, self.stats())
-        if "quality" in found:
-            found["quality"] |= self._context.quality.described(name)
-        return found
+        return self._looking.describe(name, self.network)
 
     def stats(self) -> dict[str, Any]:
         """Tuples in and out, steps, times, queues, dead letters and progress."""
         self._require_running()
-        return self._statistics()
+        return self._looking.statistics()
 
     def recent_steps_s(self) -> list[float]:
         """How long the latest steps took, a thousand at most."""
         return list(self._loop.execution.stepper.durations_s)
-
-    def _statistics(self) -> dict[str, Any]:
-        stats = statistics(
-            self._loop.execution, self._store, self._queries, wall=self._clock == "wall"
-        )
-        stats["connection_points"] = {
-            name: point.statistics(self._attachments.on(name)) | self._indexing.statistics(name)
-            for name, point in self._context.history.points.items()
-        }
-        stats["attachments"] = self._attachments.statistics()
-        stats["shedding"] = self._context.shedding.statistics()
-        stats["connection_points"] |= self._data_sets.statistics()
-        for stream, count in self._loop.retries.items():
-            if count:
-                stats["streams"][stream]["retries"] = count
-        return stats
 
     @property
     def dead_letters(self) -> Path:

@@ -18,6 +18,7 @@ from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.queue_memory import QueueMemory
 from auroral.engine.runtime.reordering import OrderOptimizer
 from auroral.engine.runtime.step import StepOutcome
+from auroral.engine.runtime.stepping import EngineWatch
 from auroral.engine.shedding.control import SheddingControl
 from auroral.engine.tables.live import LiveTables
 from auroral.scheduling.rates import ArrivalRates
@@ -51,6 +52,10 @@ class AttachedQueries(AttachedResults, Protocol):
 
     def reached(self, moment: int) -> bool:
         """Whether they have processed everything before a moment."""
+        ...
+
+    def held_back(self, moment: int) -> bool:
+        """Whether a pause alone keeps some from processing what is before a moment."""
         ...
 
     def reading(self) -> set[int]:
@@ -90,3 +95,4 @@ class EngineContext:
     locks: EngineLocks = field(default_factory=EngineLocks)
     optimizer: OrderOptimizer = field(default_factory=OrderOptimizer)
     memory: QueueMemory | None = None
+    watch: EngineWatch | None = None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from auroral.engine.context import EngineContext, Settings
+from auroral.engine.debug.watch import DebugWatch
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.ingest.declared_sources import interleaved
 from auroral.engine.ingest.ingest import Ingest
@@ -74,8 +76,21 @@ class EngineParts:
     attaching: Attaching
     attachments: Attachments
     indexing: HistoryIndexing
+    watch: DebugWatch
     network: Network
     """The latest that is declared."""
+
+    def close(self) -> None:
+        """End everything, in this order; what fails does not keep the rest from it."""
+        context, loop = self.context, self.loop
+        with ExitStack() as stack:
+            stack.callback(context.store.close)
+            stack.callback(context.dead.close)
+            stack.callback(context.tables.close)
+            stack.callback(loop.execution.sinks.close)
+            stack.callback(context.history.close)
+            stack.callback(self.watch.close)
+            stack.callback(self.ingest.close, seal=loop.failure is None)
 
 
 def put_together(
@@ -110,13 +125,14 @@ def put_together(
     workers = (options.workers or executor.workers) if options.background else 0
     if options.background and latest.declared.network.engine.scheduler == "thread-per-box":
         workers = _MOST_THREADS
-    pool = StepPool[StepOutcome](workers, wake)
+    pool = StepPool[StepOutcome](workers, wake, executor.cores)
     threads: dict[str, Any] = {"background": options.background, "tell": wake}
     history = KeptHistory(store, None if options.arrival else clock, **threads)
     attachments = Attachments(store, history, **threads)
     tables = LiveTables(store, options.tables)
     times, decisions = ArrivalTimes(store.next_moment), DecisionLog(clock)
     rates = ArrivalRates()
+    watch = DebugWatch(store, lambda: loops[0].execution)
     context = EngineContext(
         settings,
         store,
@@ -134,6 +150,7 @@ def put_together(
         locks,
         OrderOptimizer(),
         QueueMemory(store, background=options.background),
+        watch,
     )
     plan = initial_plan(context)
     checked = plan.checked
@@ -166,7 +183,9 @@ def put_together(
         heartbeats=with_clock and not options.arrival,
         wall=not options.arrival,
         lock=locks.round,
-        shedder=None if options.arrival or not workers else _shedder(context, workers),
+        shedder=None
+        if options.arrival or not workers
+        else _shedder(context, min(workers, executor.cores)),
     )
     loops.append(loop)
 
@@ -195,10 +214,13 @@ def put_together(
         attaching,
         attachments,
         HistoryIndexing(store, history, emitted_before),
+        watch,
         network,
     )
 
 
 def _shedder(context: EngineContext, workers: int) -> LoadShedder:
     shedding, quality = context.shedding, context.quality
-    return LoadShedder(context.store, shedding, quality, context.decisions, workers=workers)
+    return LoadShedder(
+        context.store, shedding, quality, context.times, context.decisions, workers=workers
+    )

@@ -194,3 +194,30 @@ def of_events(
     )
     nothing = np.empty(0, np.int64)
     return Chunk(count, schema.empty_table(), nothing, (), None, (), offsets, origins)
+
+
+def joined(chunks: Sequence[Chunk]) -> Chunk:
+    """Chunks of one batch as one; it passes its records as if none had come before.
+
+    >>> two = [Chunk.of_tuples(pa.table({"a": [n]}), base=None) for n in (7, 8)]
+    >>> joined(two).tuples.to_pylist(), joined(two).count
+    ([{'a': 7}, {'a': 8}], 2)
+    """
+    if len(chunks) == 1:
+        return chunks[0]
+    starts = np.cumsum([0, *(chunk.count for chunk in chunks)])
+    count, timed = int(starts[-1]), all(chunk.at_us is not None for chunk in chunks)
+    placed = list(zip(starts.tolist(), chunks, strict=False))
+    return Chunk(
+        count,
+        pa.concat_tables([chunk.tuples for chunk in chunks]),
+        np.concatenate([start + chunk.positions for start, chunk in placed]),
+        tuple(
+            replace(one, position=start + one.position)
+            for start, chunk in placed
+            for one in chunk.punctuations
+        ),
+        np.concatenate([c.at_us for c in chunks if c.at_us is not None]) if timed else None,
+        tuple(letter for chunk in chunks for letter in chunk.dead),
+        RecordPositions(None, np.arange(1, count + 1, dtype=np.int64), count),
+    )

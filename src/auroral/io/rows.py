@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from auroral.errors import UsageError
+from auroral.io.batches import EncodedBatch
 from auroral.io.chunk import Chunk
 from auroral.io.fit import HIDDEN, KEPT, Extra, fit_columns, given_by, match_columns, others
 from auroral.io.readers.assemble import Assembler, RecordPlace, Records
@@ -67,9 +68,16 @@ class RowReader:
         self._pick = (lambda row: (pick(row),)) if pick and self._width == 1 else pick
 
     def read(self, rows: Any, *, base: Any = None, skip: int = 0) -> Chunk:
-        """The chunk a batch makes; a batch whose columns do not fit is an error."""
+        """The chunk a batch makes; a batch whose columns do not fit is an error.
+
+        A chunk that was read by the declaration of the stream is taken as it is.
+        """
+        if isinstance(rows, Chunk):
+            return rows
         if isinstance(rows, Mapping):
             return self.read_rows([rows], base=base, skip=skip)
+        if isinstance(rows, EncodedBatch):
+            return rows.chunk(self)
         if isinstance(rows, pa.RecordBatch):
             return self.read_table(pa.Table.from_batches([rows]), base=base, skip=skip)
         if isinstance(rows, pa.Table):

@@ -80,6 +80,10 @@ class Box(Described):
         parameters = self.model_dump(exclude_defaults=True)
         return {k: v for k, v in parameters.items() if k not in _NO_MEANING}
 
+    def as_declared(self) -> Box:
+        """The box that it stands for, if the optimiser has put it in the place of another."""
+        return self
+
     def state_shape(self) -> dict[str, Any]:
         """What its state depends on: boxes of the same shape can go on with each other's state."""
         return {k: v for k, v in self.meaning().items() if k not in ("input", "inputs")}

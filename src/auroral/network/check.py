@@ -60,6 +60,8 @@ class CheckedNetwork:
     """The declared box whose work a box does, where the optimiser has moved boxes."""
     displaced: frozenset[str] = frozenset()
     """Arcs that carry other tuples than the declared arcs of their names, after such moves."""
+    unread: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By arc, the fields that nobody reads: they may be NULL in its log."""
 
     def origin(self, box: str) -> str:
         """The declared box that a box of the running network is."""
@@ -126,6 +128,15 @@ def type_arcs(
         network, boxes = plain, boxes_of(plain, list(boxes))
     network = with_data_sets(with_points_resolved(network))
     scope = what_boxes_see(network, resolver)
+    arcs = arcs_of_streams(network)
+    order = flow_order(network, boxes)
+    for name in order:
+        arcs |= arcs_of_box(network, name, arcs, scope)
+    return arcs, order
+
+
+def arcs_of_streams(network: Network) -> dict[str, TypedArc]:
+    """The arcs that no box makes."""
     arcs = {name: TypedArc(name, s.schema_, name) for name, s in network.streams.items()}
     for name, point in network.connection_points.items():
         if point.schema_ is not None:
@@ -134,10 +145,7 @@ def type_arcs(
         if stream.routed:
             late = late_arc(name)
             arcs[late] = TypedArc(late, stream.schema_, name, LATE)
-    order = _flow_order(network, boxes)
-    for name in order:
-        arcs |= _typed(network, name, arcs, scope)
-    return arcs, order
+    return arcs
 
 
 def type_box(network: Network, name: str) -> None:
@@ -159,9 +167,10 @@ def what_boxes_see(network: Network, resolver: Resolver | None) -> Scope:
     return Scope(resolver, tables, network.directory, network.imports, functions, keys, aliases)
 
 
-def _typed(
+def arcs_of_box(
     network: Network, name: str, arcs: Mapping[str, TypedArc], scope: Scope
 ) -> dict[str, TypedArc]:
+    """The arcs that one box makes of those that it reads."""
     box = network.boxes[name]
     require_fields(network, name, lambda arc: arcs[arc].schema if arc in arcs else None)
     inputs = [_input_schema(network, name, at, arcs, scope) for at in range(len(box.sources()))]
@@ -252,16 +261,16 @@ def _existing(network: Network, but: str, arcs: Mapping[str, TypedArc], scope: S
     found = dict(arcs)
     done = {arc.producer for arc in arcs.values()} | {but}
     with suppress(NetworkError):
-        for name in _flow_order(network, network.boxes):
+        for name in flow_order(network, network.boxes):
             box = network.boxes[name]
             there = {*found, *(network.tables if box.takes_tables else ())}
             if name not in done and there.issuperset(box.sources()):
                 with suppress(NetworkError):
-                    found |= _typed(network, name, found, scope)
+                    found |= arcs_of_box(network, name, found, scope)
     return [*found, *network.aliases]
 
 
-def _flow_order(network: Network, boxes: Iterable[str]) -> tuple[str, ...]:
+def flow_order(network: Network, boxes: Iterable[str]) -> tuple[str, ...]:
     """Boxes after what they read; a cycle is an error that names it."""
     done: list[str] = []
     state: dict[str, int] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from auroral.errors import AuroralError, NetworkError, closest, list_existing
@@ -80,40 +81,73 @@ def check_endpoints(
     network: Network, arcs: Mapping[str, Schema], queries: Mapping[str, Schema]
 ) -> None:
     """Refuse endpoints of what does not exist; `queries` has late arcs that are read, too."""
-    for name, stream in network.streams.items():
+    for mistake in endpoint_mistakes(network, arcs, queries):
+        raise mistake
+
+
+def endpoint_mistakes(
+    network: Network, arcs: Mapping[str, Schema], queries: Mapping[str, Schema]
+) -> Iterator[NetworkError]:
+    """The mistakes of sources, outputs, connection points, views and groups, one for each."""
+    checks: list[Callable[[], None]] = [
+        *(partial(_check_source, network, name) for name in network.streams),
+        *(
+            partial(require_reachable, network, name, network.place("queries", name))
+            for name in network.queries
+        ),
+        *(partial(_check_output, network, name, arcs, queries) for name in network.outputs),
+        *(partial(_check_point, network, name, arcs) for name in network.connection_points),
+        *(partial(_check_view, network, name, arcs) for name in network.views),
+        partial(_check_groups, network),
+    ]
+    for one in checks:
+        try:
+            one()
+        except NetworkError as mistake:
+            yield mistake
+
+
+def _check_source(network: Network, name: str) -> None:
+    with _at(network, "streams", name, "source"):
         specs = sources_of(network, name)
         if specs and source_checker is not None:
-            with _at(network, "streams", name, "source"):
-                source_checker(specs, stream.schema_)
-    for name in network.queries:
-        require_reachable(network, name, network.place("queries", name))
-    for name, output in network.outputs.items():
-        if output.from_ in network.queries or output.from_ in queries:
-            schema = queries.get(output.from_)
-        elif output.from_ in arcs:
-            schema = arcs[output.from_]
-        else:
-            names = [*arcs, *network.aliases, *network.queries, *queries]
-            error = unknown_arc(output.from_, dict.fromkeys(names))
-            raise network.locate(error, "outputs", name, "from")
-        if schema is not None:
-            _check_value_graph(network, "outputs", name, output.qos, schema)
-        _check_sink(network, name)
-    for name, point in network.connection_points.items():
-        if point.on is None:
-            if point.schema_ is not None and point.key is not None:
-                _check_key(network, name, point.schema_, point.key)
-            continue
-        if point.on not in arcs:
-            error = unknown_arc(point.on, arcs)
-            raise network.locate(error, "connection_points", name, "on")
-        if point.key is not None:
-            _check_key(network, name, arcs[point.on], point.key)
-    for name, view in network.views.items():
-        if view.from_ not in arcs:
-            raise network.locate(unknown_arc(view.from_, arcs), "views", name, "from")
-        _check_value_graph(network, "views", name, view.qos, arcs[view.from_])
-    _check_groups(network)
+            source_checker(specs, network.streams[name].schema_)
+
+
+def _check_output(
+    network: Network, name: str, arcs: Mapping[str, Schema], queries: Mapping[str, Schema]
+) -> None:
+    output = network.outputs[name]
+    if output.from_ in network.queries or output.from_ in queries:
+        schema = queries.get(output.from_)
+    elif output.from_ in arcs:
+        schema = arcs[output.from_]
+    else:
+        names = [*arcs, *network.aliases, *network.queries, *queries]
+        error = unknown_arc(output.from_, dict.fromkeys(names))
+        raise network.locate(error, "outputs", name, "from")
+    if schema is not None:
+        _check_value_graph(network, "outputs", name, output.qos, schema)
+    _check_sink(network, name)
+
+
+def _check_point(network: Network, name: str, arcs: Mapping[str, Schema]) -> None:
+    point = network.connection_points[name]
+    if point.on is None:
+        if point.schema_ is not None and point.key is not None:
+            _check_key(network, name, point.schema_, point.key)
+        return
+    if point.on not in arcs:
+        raise network.locate(unknown_arc(point.on, arcs), "connection_points", name, "on")
+    if point.key is not None:
+        _check_key(network, name, arcs[point.on], point.key)
+
+
+def _check_view(network: Network, name: str, arcs: Mapping[str, Schema]) -> None:
+    view = network.views[name]
+    if view.from_ not in arcs:
+        raise network.locate(unknown_arc(view.from_, arcs), "views", name, "from")
+    _check_value_graph(network, "views", name, view.qos, arcs[view.from_])
 
 
 def _check_groups(network: Network) -> None:
@@ -170,6 +204,11 @@ def _at(network: Network, *path: str) -> Iterator[None]:
     """Say where in the network file a source or a sink stands that is refused."""
     try:
         yield
+    except NetworkError as error:
+        if error.path:  # it says where
+            raise
+        place = network.place(*path)
+        raise NetworkError(error.code, error.message, where=place, hint=error.hint) from None
     except AuroralError as error:
         place = network.place(*path)
         raise NetworkError(error.code, error.message, where=place, hint=error.hint) from None

@@ -23,7 +23,16 @@ _PLAIN_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 def read_document(path: Path) -> tuple[dict[str, Any], DocumentPositions]:
     """Read a network file into plain data and the lines its keys stand on."""
-    text = _read_text(path)
+    return _parsed(_decoded(_read_bytes(path), path), path)
+
+
+def parse_text(content: bytes) -> tuple[dict[str, Any], DocumentPositions]:
+    """Read the YAML of a network that lies in no file; lines are those of the text."""
+    path = Path("network.yaml")
+    return _parsed(_decoded(content, path), path)
+
+
+def _parsed(text: str, path: Path) -> tuple[dict[str, Any], DocumentPositions]:
     lines: dict[DocumentPath, int] = {}
     if path.suffix.lower() == ".json":
         document = _parse_json(text, path, lines)
@@ -42,28 +51,34 @@ def read_document(path: Path) -> tuple[dict[str, Any], DocumentPositions]:
     return document, DocumentPositions(str(path), lines)
 
 
+def document_text(document: dict[str, Any], path: Path) -> str:
+    """Plain data as JSON or YAML, by the suffix of a file."""
+    if path.suffix.lower() == ".json":
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return yaml_text(document)
+
+
 def write_document(document: dict[str, Any], path: Path) -> None:
     """Write plain data as JSON or YAML, by the file's suffix."""
-    if path.suffix.lower() == ".json":
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    else:
-        text = yaml_text(document)
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        path.write_text(document_text(document, path), encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(
             "CANNOT_WRITE", f"cannot write the network file: {error.strerror}", where=str(path)
         ) from None
 
 
-def _read_text(path: Path) -> str:
+def _read_bytes(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(
             "CANNOT_READ", f"cannot read the network file: {reason}", where=str(path)
         ) from None
+
+
+def _decoded(content: bytes, path: Path) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

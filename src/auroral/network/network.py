@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from auroral.errors import NetworkError, closest
+from auroral.errors import DocumentPlace, NetworkError, closest
 from auroral.ids import ArcId, InnerBoxId
 from auroral.network import validation
 from auroral.network.arc import Arc
@@ -336,7 +336,7 @@ class Network:
             raise unknown_arc(arc, [*checked.arcs, *checked.network.aliases])
         return arcs[found].schema
 
-    def place(self, *path: str | int) -> str:
+    def place(self, *path: str | int) -> DocumentPlace:
         """Where a part of the network stands, in words."""
         return self.positions.describe(*path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from auroral.errors import NetworkError
+from auroral.errors import DocumentPlace, NetworkError
 from auroral.ids import QueryBoxId
 
 DocumentPath = tuple[str | int, ...]
@@ -42,7 +42,7 @@ class DocumentPositions:
     inner: Mapping[str, InnerBoxOrigin] = field(default_factory=dict)
     """By name, the boxes that stand in superboxes: their places are two."""
 
-    def describe(self, *path: str | int) -> str:
+    def describe(self, *path: str | int) -> DocumentPlace:
         """A place in words.
 
         >>> positions = DocumentPositions("net.yaml", {("boxes", "crowd"): 12})
@@ -56,7 +56,8 @@ class DocumentPositions:
             if origin is not None:
                 inside = ("superboxes", origin.template, "boxes", origin.box)
                 instance = self.describe("boxes", origin.instance)
-                return f"{instance}: {self.describe(*inside, *path[2:])}"
+                place = self.describe(*inside, *path[2:])
+                return DocumentPlace(f"{instance}: {place}", place.path)
         line = next((self.lines[p] for p in _prefixes(path) if p in self.lines), None)
         parts = [f"{self.file}:{line}" if line else self.file] if self.file else []
         named = len(path) > 1 and path[0] in KINDS
@@ -69,7 +70,7 @@ class DocumentPositions:
             parts.append(f"box {path[3]}")
         if keys := path[(4 if nested else 2) if named else 1 :]:
             parts.append(f"key {'.'.join(map(str, keys))}")
-        return ", ".join(parts)
+        return DocumentPlace(", ".join(parts), path)
 
     def locate(self, error: NetworkError, *path: str | int) -> NetworkError:
         """The error at its place; one that says `key a.b` gets the line of that key."""
@@ -78,9 +79,11 @@ class DocumentPositions:
             place = self.describe(*path)
             where = ", ".join(part for part in (place, error.where) if part)
         else:
-            place = self.describe(*path, *key.removeprefix("key ").split("."))
+            keys = key.removeprefix("key ").split(".")
+            place = self.describe(*path, *(int(k) if k.isdecimal() else k for k in keys))
             where = f"{place}, {rest}" if rest else place
-        return NetworkError(error.code, error.message, where=where, hint=error.hint)
+        known = DocumentPlace(where, place.path)
+        return NetworkError(error.code, error.message, where=known, hint=error.hint)
 
 
 def _prefixes(path: DocumentPath) -> Iterator[DocumentPath]:

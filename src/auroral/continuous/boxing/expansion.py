@@ -105,6 +105,8 @@ def _compiled(
 def _with_boxes(network: Network) -> Network:
     """A network with the boxes of those of its queries that boxes can answer and that may wait."""
     network = with_points_resolved(network.flattened())
+    if not network.queries:
+        return network
     arcs, order = type_arcs(network, network.boxes)
     # Without Spark to ask: a function that only a network declares is none of its own.
     scope = replace(what_boxes_see(network, None), resolver=None)

@@ -44,6 +44,16 @@ Noted = tuple[int, Any, tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
+class Receipt:
+    """What became of a batch: tuples taken, rows that did not fit, the moment of the first."""
+
+    accepted: int
+    dead: int
+    moment: int | None
+    """None if nothing was taken, or the batch was taken before."""
+
+
+@dataclass(frozen=True)
 class _Held:
     """A small batch that waits: its first moment, its tuples, their arrival."""
 
@@ -149,8 +159,8 @@ class Ingest:
 
     # ── the ways in ──
 
-    def enqueue(self, stream: str, rows: Any, position: Any | None = None) -> int:
-        """Take a batch from an application; returns how many tuples were accepted.
+    def enqueue(self, stream: str, rows: Any, position: Any | None = None) -> Receipt:
+        """Take a batch from an application; returns what became of it.
 
         With `position` the batch is durable at once together with it, and a batch whose
         position was taken before is ignored.
@@ -161,9 +171,10 @@ class Ingest:
         with self._all_or_nothing():
             if self.ended is not None:
                 raise UsageError("INPUT_ENDED", "the input was declared to have ended")
+            moment = int(self._next_moments(1)[0]) if chunk.count else None
             if position is not None:
                 if self._store.manifest.source(stream) == kept:
-                    return 0
+                    return Receipt(0, 0, None)
                 self._commit(self._placed({stream: chunk}), {stream: position}, chunk.dead)
             elif chunk.dead or chunk.punctuations or chunk.count >= LARGE_ROWS:
                 self._commit(self._placed({stream: chunk}), {}, chunk.dead)
@@ -173,7 +184,14 @@ class Ingest:
             self._journal.sync()
         accepted = int(chunk.tuples.num_rows)
         self._counted(stream, accepted)
-        return accepted
+        return Receipt(accepted, len(chunk.dead), moment)
+
+    def send(self, stream: str, row: Mapping[str, Any]) -> int | None:
+        """Take one tuple; returns its moment. One that does not fit is refused."""
+        refused = self._reader(stream).read([row]).dead
+        if refused:
+            raise UsageError("BAD_ROW", refused[0].reason, where=f"stream {stream}")
+        return self.enqueue(stream, [row]).moment
 
     def position(self, stream: str) -> Any | None:
         """The position of the last batch of a stream that was taken with one."""

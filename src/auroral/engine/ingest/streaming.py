@@ -174,6 +174,39 @@ class StreamReader:
             raise
 
 
+class StreamReaders:
+    """The Structured Streaming queries that feed an engine."""
+
+    def __init__(self) -> None:
+        self._all: list[StreamReader] = []
+
+    def add(self, reader: StreamReader) -> StreamReader:
+        self._all.append(reader)
+        return reader
+
+    def drain(self, since: float, timeout_s: float | None) -> bool:
+        """Wait until what the sources have now is in the logs; False if that takes longer.
+
+        The time counts from `since`, of the monotonic clock.
+        """
+        for reader in self._all:
+            left = None if timeout_s is None else max(since + timeout_s - time.monotonic(), 0.0)
+            if not reader.drain(left):
+                return False
+        return True
+
+    def are_active(self) -> bool:
+        """Whether some still run; one that has failed raises."""
+        found = any(reader.active for reader in self._all)
+        for reader in self._all:  # after that: one that fails in between has not ended
+            reader.require_alive()
+        return found
+
+    def stop(self) -> None:
+        for reader in self._all:
+            reader.stop()
+
+
 def declared_frames(
     network: Network, bound: Sequence[Source], spark: SparkSession
 ) -> Iterator[tuple[str, DataFrame]]:

@@ -12,7 +12,7 @@ from auroral.eddy.query_index import QueryIndex
 from auroral.eddy.routes.routing import RoutedOperator
 from auroral.eddy.stems.group import JoinGroup
 from auroral.engine.ingest.data_sets import StoredDataSets
-from auroral.engine.inspect.box_order import explained_order
+from auroral.engine.inspect.box_order import explained_fields, explained_order
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import expanded_network, kernel_runner
@@ -80,6 +80,7 @@ def explained(network: Network, master: str = "local[*]") -> str:
     if idle:
         lines.append(f"  leading to no output, not run: {', '.join(sorted(idle))}")
     lines += explained_order(checked, kept, resolver)
+    lines += explained_fields(checked, kept, resolver)
     with TemporaryDirectory() as directory:
         for superbox in fused:
             lines += ["", *_described(checked, superbox)]

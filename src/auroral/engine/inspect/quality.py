@@ -14,13 +14,14 @@ import pyarrow as pa
 
 from auroral.boxes.eddy import Eddy
 from auroral.eddy.report import unpacked
+from auroral.engine.inspect.paused_times import PausedTimes
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.lifecycle.stored_qos import declared_qos, qos_set, remember_qos_set
 from auroral.engine.points.kept_arc import kept_arcs
 from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.results.views import View
 from auroral.engine.runtime.arrival_times import ArrivalTimes
-from auroral.engine.runtime.stepper import CommittedStep
+from auroral.engine.runtime.stepping import CommittedStep
 from auroral.engine.runtime.train import Train, cut
 from auroral.errors import NetworkError, StateError, UsageError, closest, list_existing
 from auroral.ids import is_eddy
@@ -96,6 +97,7 @@ class OutputQuality:
         """How often shared queries had matched when they were asked last."""
         self._looked: dict[str, tuple[int, int]] = {}
         """By output: a second, and how many values were looked at in it."""
+        self._pauses = PausedTimes()
 
     # ── which outputs there are ──
 
@@ -196,6 +198,10 @@ class OutputQuality:
         arc = served.checked.arcs.get(place) if place is not None else None
         return None if arc is None else arc.schema
 
+    def paused(self, applications: frozenset[str] | None) -> None:
+        """Some outputs, all (None) or none are paused from now on: that is no delay."""
+        self._pauses.change(applications, self._now_s())
+
     # ── what steps tell ──
 
     def committed(self, step: CommittedStep) -> None:
@@ -209,7 +215,8 @@ class OutputQuality:
         for segment in change.written:
             for output in served.by_log.get(segment.log, ()) if segment.rows else ():
                 one = told.setdefault(output, _Told())
-                one.delays += self._delays(segment.first, segment.last + 1, segment.rows, now_s)
+                span = segment.first, segment.last + 1
+                one.delays += self._delays(output, span, segment.rows, now_s)
                 one.segments.append(segment)
         for (superbox, stream), outputs in served.by_stream.items():
             if superbox == name:  # what a stream brings is there as soon as it arrives
@@ -254,14 +261,19 @@ class OutputQuality:
             more = max(counted - before, 0) if change.tally_instead else counted
             self._matches[output] = counted if change.tally_instead else before + counted
             if more:
-                delays = self._delays(step.train.first, step.train.last, more, now_s)
+                span = step.train.first, step.train.last
+                delays = self._delays(output, span, more, now_s)
                 told[output] = _Told(delays, segments=list(change.written))
 
-    def _delays(self, first: int, last: int, rows: int, now_s: float) -> list[tuple[float, float]]:
+    def _delays(
+        self, output: str, span: tuple[int, int], rows: int, now_s: float
+    ) -> list[tuple[float, float]]:
         """The delays of some results of moments; few enough to be quick."""
-        spread = self._times.spread(first, last) or [(self._times.at(first), 1)]
+        spread = self._times.spread(*span) or [(self._times.at(span[0]), 1)]
         weight = rows / sum(count for _, count in spread)
         found = gathered(((at, count * weight) for at, count in spread), now_s)
+        paused_s = self._pauses.within
+        found = [(max(d - paused_s(output, now_s - d, now_s), 0.0), n) for d, n in found]
         if len(found) <= _MOST_DELAYS:
             return found
         width = -(-len(found) // _MOST_DELAYS)

@@ -7,6 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from auroral.boxes import Filter, Map
+from auroral.boxes.filter import REST
 from auroral.continuous.boxing.gates import running_names
 from auroral.engine.queries.catalogue import summed
 from auroral.engine.queries.registry import QueryRegistry
@@ -16,14 +18,17 @@ from auroral.engine.runtime.watermarks import origins_log
 from auroral.engine.topology.execution import Execution
 from auroral.errors import UsageError, closest, list_existing, require_name
 from auroral.ids import ArcId, EddyId, PartBoxId
-from auroral.network.check import CheckedNetwork
+from auroral.network.check import CheckedNetwork, TypedArc
 from auroral.network.declarations import notes
 from auroral.network.network import Network
 from auroral.network.superboxes import boxes_of
 from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.superboxes import Superbox
 from auroral.scheduling.table_stages import statement_of
-from auroral.storage import Store
+from auroral.storage import Segment, Store
+
+_LATE_PREFIX = "late: "
+_NOTHING_QUEUED: Mapping[str, Any] = {"queued": 0, "oldest_s": None}
 
 
 def statistics(
@@ -34,6 +39,7 @@ def statistics(
     superboxes, stateful = execution.superboxes, execution.stateful
     with store.lock:
         counts, costs = dict(store.counters), dict(store.costs)
+    late_counts = {key: n for key, n in counts.items() if key[1].startswith(_LATE_PREFIX)}
     displaced = execution.checked.displaced
     progress = {arc: marks for arc, marks in watermarks.shown().items() if arc not in displaced}
     rates = execution.context.rates.all(time.monotonic())
@@ -44,16 +50,23 @@ def statistics(
             "dead": counts.get((name, "dead"), 0),
             "waiting": _waiting(store, log, superboxes),
             "progress": progress.get(log, {}),
-            **({"late": _reasons(counts, name)} if log != name else {}),
+            **({"late": _reasons(late_counts, name)} if log != name else {}),
             **({"origins": origins} if (origins := _origins(execution, store, log)) else {}),
         }
         for name, log in running_names(checked.network).items()
     }
+    queues = _queues(execution)
     arcs = {
-        name: {"tuples": counts.get((name, "tuples"), 0), "progress": progress.get(name, {})}
+        name: {
+            "tuples": _passed(checked, counts, costs, arc),
+            "progress": progress.get(name, {}),
+            **queues.get(name, _NOTHING_QUEUED),
+        }
         for name, arc in checked.arcs.items()
         if arc.producer in checked.network.boxes and not PartBoxId.parse(arc.producer)
     }
+    for name, log in running_names(checked.network).items():
+        streams[name] |= queues.get(log, _NOTHING_QUEUED)
     boxes: dict[str, dict[str, Any]] = {
         name: {"dead": counts.get((name, "dead"), 0), **_measured(costs.get(name, BoxCost()))}
         for name in checked.network.boxes
@@ -67,7 +80,7 @@ def statistics(
             continue
         state = box.state()
         boxes[PartBoxId.owner(name)] |= {
-            "late": _reasons(counts, name),
+            "late": _reasons(late_counts, name),
             "state": state,
             "held": box.held,
         }
@@ -99,7 +112,7 @@ def statistics(
     for name, query in registered.items():
         if not query["shared"]:
             own = [box for box in boxes if queries.standalone.running.owner(box) == name]
-            query["late"] = summed([_reasons(counts, box) for box in own])
+            query["late"] = summed([_reasons(late_counts, box) for box in own])
     return {
         "streams": streams,
         "arcs": arcs,
@@ -129,6 +142,48 @@ def statistics(
     }
 
 
+def _passed(
+    checked: CheckedNetwork,
+    counts: Mapping[tuple[str, str], int],
+    costs: Mapping[str, BoxCost],
+    arc: TypedArc,
+) -> int:
+    """How many tuples an arc has carried; what nobody reads follows from what boxes got."""
+    counted = counts.get((arc.name, "tuples"))
+    cost = costs.get(arc.producer)
+    box = checked.network.boxes[arc.producer]
+    if counted is not None or cost is None or not isinstance(box, Filter | Map):
+        return counted or 0
+    if not arc.port:
+        return cost.tuples_out
+    if arc.port != REST:
+        return 0
+    others = list(box.predicates) if isinstance(box, Filter) else []
+    known = [counts.get((str(ArcId(arc.producer, port)), "tuples")) for port in others]
+    return max(cost.tuples_in - sum(n for n in known if n), 0) if None not in known else 0
+
+
+def _queues(execution: Execution) -> dict[str, dict[str, Any]]:
+    """What waits on each arc that is read from a log: for the slowest of its readers."""
+    store, times = execution.context.store, execution.context.times
+    found: dict[str, dict[str, Any]] = {}
+    for superbox in execution.superboxes:
+        for source in superbox.sources:
+            head = store.head(source, superbox.name)
+            held = [segment for segment in store.segments(source, head) if segment.file]
+            rows = round(sum(_rows_from(segment, head) for segment in held))
+            first = max(min((segment.first for segment in held), default=head), head)
+            if rows and rows > found.get(source, _NOTHING_QUEUED)["queued"]:
+                found[source] = {"queued": rows, "oldest_s": times.age_s(first)}
+    return found
+
+
+def _rows_from(segment: Segment, moment: int) -> float:
+    """About how many tuples of a segment are not before a moment; nothing is read for that."""
+    span = segment.last - segment.first + 1
+    return segment.rows * min(1.0, (segment.last - moment + 1) / span)
+
+
 def _queued(execution: Execution) -> dict[str, dict[str, Any]]:
     """What waits for the boxes that read logs, how old it is, and how urgent its scheduler is."""
     stepper, scheduler = execution.stepper, execution.stepper.scheduler
@@ -148,6 +203,8 @@ def _queued(execution: Execution) -> dict[str, dict[str, Any]]:
                 "priority": queue.priority if queue is not None else None,
                 "superbox": superbox.name,
             }
+            if (halt := stepper.halted.get(superbox.name)) is not None:
+                found[box]["halted"] = halt.message
     return found
 
 
@@ -196,12 +253,10 @@ def _tables(
 
 
 def _reasons(counts: Mapping[tuple[str, str], int], box: str) -> dict[str, int]:
-    """How many tuples of a box were late, by reason."""
-    prefix = "late: "
+    """How many tuples of a box were late, by reason; `counts` are those of late tuples."""
     return {
-        name.removeprefix(prefix): counts[entity, name]
+        name.removeprefix(_LATE_PREFIX): counts[entity, name]
         for entity, name in sorted(key for key in counts if key[0] == box)
-        if name.startswith(prefix)
     }
 
 

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 Event = Literal["ran", "waited", "moved", "shed", "changed", "failed"]
 _MOST = 20_000
+_RECENT_US = 60_000_000
+"""A decision that was made for the last time longer ago is told as another one."""
 
 
 @dataclass
@@ -22,11 +24,14 @@ class StoryEntry:
     event: Event
     why: str
     count: int = 1
-    """How often in a row it was made."""
+    """How often in a row it was made; what others decided about the same names lies between."""
+    same: str = ""
+    """Decisions are the same if this is, and their event."""
 
     def document(self) -> dict[str, Any]:
         """The entry as plain data."""
-        return {**vars(self), "about": list(self.about)}
+        shown = {name: value for name, value in vars(self).items() if name != "same"}
+        return {**shown, "about": list(self.about)}
 
 
 class DecisionLog:
@@ -44,20 +49,25 @@ class DecisionLog:
         self._now_us = now_us
         self._lock = threading.Lock()
         self._entries: deque[StoryEntry] = deque(maxlen=most)
-        self._latest: dict[tuple[str, ...], StoryEntry] = {}
-        """The latest entry about each combination of names."""
+        self._latest: dict[tuple[tuple[str, ...], Event], StoryEntry] = {}
+        """The latest entry of each kind about each combination of names."""
 
-    def note(self, about: Iterable[str], event: Event, why: str) -> None:
-        """Add a decision."""
+    def note(self, about: Iterable[str], event: Event, why: str, same: str | None = None) -> None:
+        """Add a decision.
+
+        If it is the `same` as the latest one of its kind, that is told again, with the new figures
+        in `why`; without `same`, if the reason is equal.
+        """
         names = tuple(dict.fromkeys(about))
+        same = why if same is None else same
         with self._lock:
-            latest = self._latest.get(names)
-            if latest is not None and (latest.event, latest.why) == (event, why):
-                latest.count, latest.at_us = latest.count + 1, self._now_us()
+            now_us, latest = self._now_us(), self._latest.get((names, event))
+            if latest is not None and latest.same == same and now_us - latest.at_us <= _RECENT_US:
+                latest.count, latest.at_us, latest.why = latest.count + 1, now_us, why
                 return
-            entry = StoryEntry(self._now_us(), names, event, why)
+            entry = StoryEntry(now_us, names, event, why, same=same)
             self._entries.append(entry)
-            self._latest[names] = entry
+            self._latest[names, event] = entry
             if len(self._latest) > (self._entries.maxlen or 0):
                 kept = {id(one) for one in self._entries}
                 self._latest = {n: one for n, one in self._latest.items() if id(one) in kept}

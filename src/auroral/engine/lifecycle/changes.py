@@ -44,6 +44,12 @@ class QueryChanges:
                 released = self._make(wanted, remove)
         self._loop.execution.sinks.await_closed(released)
 
+    def check(self, add: Mapping[str, Any], remove: Sequence[str]) -> None:
+        """Refuse what cannot be changed; nothing happens."""
+        with self.lock:
+            self._loop.require_going()
+            self._read(add, remove, False)
+
     def _read(self, add: Mapping[str, Any], remove: Sequence[str], declared: bool) -> Modification:
         wanted = self._queries.read(add, remove)
         wanted.by_network = declared

@@ -8,6 +8,7 @@ from auroral.engine.ingest.data_sets import StoredDataSets
 from auroral.engine.ingest.declared_sources import named_apart
 from auroral.engine.lifecycle.edits import NetworkEdit
 from auroral.engine.lifecycle.epochs import DeclaredNetwork
+from auroral.engine.lifecycle.network_changes import PlannedChange
 from auroral.engine.lifecycle.stored_network import bound_arcs
 from auroral.engine.locks import EngineLocks
 from auroral.engine.parts import EngineParts
@@ -55,21 +56,18 @@ class NetworkEditor:
 
         `by_file` if it is the network file that says so.
         """
-        assert edit.network is not None
         parts, queries = self._parts, self._parts.context.queries
-        network = with_data_sets(edit.network.importing().flattened())
-        network = with_late_outputs(network, self._sinks)
-        self._require(network)
         before = queries.epochs.latest.declared
-        bound = bound_arcs(network, self._sinks)
-        declared = DeclaredNetwork(network, bound, self._demanded(network))
-        going = [*edit.remove, *queries.undeclared(network)]
-        planned = parts.network_changes.plan(declared, going)
-        require_output_fields(parts.loop.execution.sinks, planned.output_fields)
+        planned, going = self._plan(edit)
+        network = planned.declared.network
+        parts.loop.require_unpaused(parts.ingest.next_moment)
         stored = StoredDataSets(network, self._store.directory, sync=self._store.power)
         touched = parts.network_changes.queries_touched(planned, going)
         if touched:  # what they read is no more
             parts.changing.change({}, touched)
+        removed = {*before.network.streams} - {*network.streams}
+        if removed:  # else a feeder would bring tuples of a stream that is no more
+            parts.loop.change_sources(removed, (), network.streams)
         moment = parts.network_changes.make(planned, by_file=by_file)
         self._made(network, stored)
         parts.loop.await_epoch(moment)
@@ -84,6 +82,26 @@ class NetworkEditor:
         self._follow_sources(before.network, network, by_file=by_file)
         parts.loop.wake()
         return edit.merged_report(planned.report(before))
+
+    def preview(self, edit: NetworkEdit) -> dict[str, list[str]]:
+        """What a change would do; what `edit` would refuse is refused."""
+        before = self._parts.context.queries.epochs.latest.declared
+        planned, _ = self._plan(edit)
+        return edit.merged_report(planned.report(before))
+
+    def _plan(self, edit: NetworkEdit) -> tuple[PlannedChange, list[str]]:
+        """Find out what a change does, and which queries go; nothing has happened yet."""
+        assert edit.network is not None
+        parts, queries = self._parts, self._parts.context.queries
+        network = with_data_sets(edit.network.importing().flattened())
+        network = with_late_outputs(network, self._sinks)
+        self._require(network)
+        bound = bound_arcs(network, self._sinks)
+        declared = DeclaredNetwork(network, bound, self._demanded(network))
+        going = [*edit.remove, *queries.undeclared(network)]
+        planned = parts.network_changes.plan(declared, going)
+        require_output_fields(parts.loop.execution.sinks, planned.output_fields)
+        return planned, going
 
     def _demanded(self, network: Network) -> frozenset[str]:
         """The views of another network that keep nothing and have to run."""

@@ -155,7 +155,7 @@ def reordered(before: CheckedNetwork, after: CheckedNetwork) -> NetworkChange:
         if known is None:
             boxes[name] = Fate.ADDED
         elif not _is_same(known, box) or not displaced.isdisjoint(box.sources()):
-            boxes[name] = Fate.REBUILT
+            boxes[name] = Fate.KEPT if box.stateful else Fate.REBUILT
     nothing = frozenset[str]()
     return NetworkChange(boxes, {}, {}, nothing, nothing, nothing)
 
@@ -193,8 +193,10 @@ def _own_boxes(checked: CheckedNetwork) -> dict[str, Box]:
 def _box_fate(name: str, before: CheckedNetwork, after: CheckedNetwork) -> Fate:
     one, other = before.network.boxes[name], after.network.boxes[name]
     same_fields = before.schemas_of(name) == after.schemas_of(name)
-    if _is_same(one, other) and same_fields and not _rests_on(other, _differing(before, after)):
-        return Fate.SAME
+    declared = one.as_declared(), other.as_declared()
+    if _is_same(*declared) and same_fields and not _rests_on(other, _differing(before, after)):
+        return Fate.SAME if _is_same(one, other) else Fate.KEPT
+    one, other = declared
     if not one.stateful and not other.stateful:
         return Fate.REBUILT
     if not one.stateful or not other.stateful:

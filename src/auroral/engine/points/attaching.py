@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from auroral.eddy.registered import NEVER
 from auroral.engine.context import EngineContext
 from auroral.engine.ingest.ingest import Ingest
 from auroral.engine.lifecycle.network_changes import NetworkChanges
 from auroral.engine.locks import ReentrantLock
-from auroral.engine.points.ad_hoc_query import Build
+from auroral.engine.points.ad_hoc_query import AdHocQuery, Build
 from auroral.engine.points.attachments import Attachments
 from auroral.engine.points.branch_marks import held_before
 from auroral.engine.points.history import KeptHistory
@@ -27,6 +29,14 @@ from auroral.progress.values import from_mark, to_mark
 from auroral.storage import Change, Store
 
 _LOOK_S = 1.0
+
+
+@dataclass(frozen=True)
+class HistoryStretch:
+    """A part of kept history, up to and including a value of the progressing attribute."""
+
+    until: Any = None
+    """None: everything that is kept at the moment of attaching."""
 
 
 class Attaching:
@@ -67,13 +77,17 @@ class Attaching:
     def attach(
         self,
         point: str,
-        query: str | Build,
+        query: str | Build | AdHocQuery,
         name: str | None,
         since: Any,
         *,
+        stretch: HistoryStretch | None = None,
         lasting: bool = True,
     ) -> str:
-        """Attach a query; returns its name. One that is not `lasting` ends with the engine."""
+        """Attach a query; returns its name. One that is not `lasting` ends with the engine.
+
+        With a `stretch` it gives kept history alone, and ends by itself.
+        """
         require_name(point, "a connection point or a view")
         resting = point in self.on_demand
         if resting:
@@ -87,15 +101,18 @@ class Attaching:
                 self._check(point, name, query)
                 self.on_demand.begin(point)
                 found = self._history.require(point, self._network())
-            value = None if since is None else self._since(found, since)
-            self._attach(found, query, name, value, lasting)
+            value = None if since is None else as_mark_of(found, since, "since")
+            until = stretch.until if stretch is not None else None
+            limit = None if until is None else as_mark_of(found, until, "until")
+            self._attach(found, query, name, (value, limit), stretch is not None, lasting)
         finally:
             del self._reserved[name]
             if resting:  # if it was not attached
                 self.on_demand.end_unused([point])
+        self._loop.wake()
         return name
 
-    def _check(self, view: str, name: str, query: str | Build) -> None:
+    def _check(self, view: str, name: str, query: str | Build | AdHocQuery) -> None:
         """Refuse a query that cannot be attached to a view, before that begins to run."""
         point = self.on_demand.as_if_running(view)
         _, plan = self._attachments.prepare(self._loop.execution, point, name, query)
@@ -105,19 +122,30 @@ class Attaching:
         return bool(self._attachments.on(view)) or view in self._reserved.values()
 
     def _attach(
-        self, point: PointHistory, query: str | Build, name: str, since: Any, lasting: bool
+        self,
+        point: PointHistory,
+        query: str | Build | AdHocQuery,
+        name: str,
+        span: tuple[Any, Any],
+        ends: bool,
+        lasting: bool,
     ) -> None:
+        """`span` are marks from which on and up to which history is wanted, if not all is."""
+        since, until = span
         branch, plan = self._attachments.prepare(self._loop.execution, point, name, query)
         try:
             moment = self._hold(point, name)
             depends = point.kept.is_bounded and not point.kept.keeps_nothing
-            if depends or since is not None:
+            if depends or since is not None or until is not None:
                 self._await(point, moment)
             with self._loop.between_rounds(), self._lock:
                 execution = self._loop.execution
                 execution.stepper.fold(self._ingest.seal())
                 begins = beginning(self._history, point, execution.watermarks, moment, since)
-                self._attachments.add(execution, point, name, branch, plan, begins, lasting=lasting)
+                before = NEVER if not ends else point.until(until, begins, moment)
+                self._attachments.add(
+                    execution, point, name, branch, plan, begins, ends=before, lasting=lasting
+                )
         except BaseException:
             plan.discard()
             point.holds.pop(name, None)
@@ -141,6 +169,7 @@ class Attaching:
                 raise self._loop.failure
             self._loop.require_going()
             self._loop.execution.require_well()
+            self._loop.require_unpaused(moment)
             if not self._loop.settle_or_wait(moment, _LOOK_S):
                 return
 
@@ -161,28 +190,6 @@ class Attaching:
         self._reserved[name] = point
         return name
 
-    def _since(self, point: PointHistory, value: Any) -> Any:
-        """A value of the progressing attribute, as marks are."""
-        if point.attribute is None:
-            raise UsageError(
-                "BAD_CALL",
-                f"since is a value of a field that makes progress, but {point.name} has none",
-            )
-        kind = point.schema.field(point.attribute).type
-        try:
-            if kind.name.startswith("timestamp") and isinstance(value, str):
-                value = datetime.fromisoformat(value)
-            elif kind.name == "date" and isinstance(value, str):
-                value = date.fromisoformat(value)
-            elif kind.name == "decimal":
-                value = Decimal(str(value))
-            elif kind.is_numeric and isinstance(value, str | bool):
-                raise ValueError
-            return to_mark(value, kind.scale)
-        except (ValueError, TypeError, ArithmeticError):
-            problem = f"since is a value of {point.attribute} ({kind}), found {value!r}"
-            raise UsageError("BAD_CALL", problem) from None
-
     # ── going ──
 
     def detach(self, name: str) -> None:
@@ -196,6 +203,30 @@ class Attaching:
             sinks.outputs.forget([name])
         self.on_demand.end_unused()
         sinks.await_closed(released)
+        self._loop.wake()
+
+
+def as_mark_of(point: PointHistory, value: Any, called: str) -> Any:
+    """A value of the progressing attribute of a point, as marks are."""
+    if point.attribute is None:
+        raise UsageError(
+            "BAD_CALL",
+            f"{called} is a value of a field that makes progress, but {point.name} has none",
+        )
+    kind = point.schema.field(point.attribute).type
+    try:
+        if kind.name.startswith("timestamp") and isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        elif kind.name == "date" and isinstance(value, str):
+            value = date.fromisoformat(value)
+        elif kind.name == "decimal":
+            value = Decimal(str(value))
+        elif kind.is_numeric and isinstance(value, str | bool):
+            raise ValueError
+        return to_mark(value, kind.scale)
+    except (ValueError, TypeError, ArithmeticError):
+        problem = f"{called} is a value of {point.attribute} ({kind}), found {value!r}"
+        raise UsageError("BAD_CALL", problem) from None
 
 
 def beginning(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from auroral.eddy.registered import NEVER
 from auroral.engine.context import EngineContext
 from auroral.engine.lifecycle.epochs import DeclaredNetwork, Epoch
 from auroral.engine.lifecycle.standalone import ActiveStandalone
@@ -26,7 +27,7 @@ from auroral.engine.topology.steps import superbox_steps
 from auroral.errors import AuroralError, RunError
 from auroral.ids import WATERMARKS, AttachmentId
 from auroral.scheduling.fusion import Fusion
-from auroral.scheduling.superboxes import superboxes
+from auroral.scheduling.superboxes import Superbox, superboxes
 from auroral.scheduling.trains import train_end
 from auroral.spark.session.causes import FROM_SPARK, reason
 from auroral.storage import Store
@@ -50,15 +51,22 @@ class AttachmentRecord:
     query: AdHocQuery
     begins: int
     """The moment of the first tuple that it sees."""
+    ends: int = NEVER
+    """The moment before which it ends by itself."""
+    ended: bool = False
+    """Whether it has done so, and needs nothing of its arc any more."""
 
     def text(self) -> str:
-        return json.dumps({"point": self.point, "begins": self.begins, **self.query.document()})
+        found = {"point": self.point, "begins": self.begins, **self.query.document()}
+        ending = {} if self.ends == NEVER else {"ends": self.ends, "ended": self.ended}
+        return json.dumps(found | ending)
 
     @staticmethod
     def parse(name: str, text: str) -> AttachmentRecord:
         found = json.loads(text)
         query = AdHocQuery(found.get("sql"), found.get("boxes", {}), found.get("output", ""))
-        return AttachmentRecord(name, found["point"], query, found["begins"])
+        ends, ended = found.get("ends", NEVER), found.get("ended", False)
+        return AttachmentRecord(name, found["point"], query, found["begins"], ends, ended)
 
 
 def plan_branch(context: EngineContext, point: PointHistory, branch: Branch) -> ExecutionPlan:
@@ -142,6 +150,7 @@ class Attachment:
             arrivals=arrivals,
             progress_key=progress_key(record.name),
             files=train_files if self._pruned is None else self._pruned.files,
+            watch=context.watch,
         )
         self._limit = self.stepper.recorded_until
         """Up to which moment it works now: marks are read so far."""
@@ -160,9 +169,19 @@ class Attachment:
         return self.record.name
 
     @property
+    def superboxes(self) -> tuple[Superbox, ...]:
+        return self._plan.superboxes
+
+    @property
     def is_historical(self) -> bool:
         """Whether it has not caught up yet."""
-        return self.failure is None and self.stepper.done_before() < self.live_from
+        waits = self.failure is None and not self.has_ended
+        return waits and self.stepper.done_before() < self.live_from
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has processed its stretch of history, and needs nothing any more."""
+        return self.record.ended
 
     # ── working ──
 
@@ -176,7 +195,10 @@ class Attachment:
         """
         if self.failure is not None:
             return False
-        if ended is not None and self._marks.ended is None:
+        if self.has_ended:
+            return False
+        complete = min(complete, self.record.ends)
+        if ended is not None and ended < self.record.ends and self._marks.ended is None:
             self._marks.end(ended)
         try:
             if not resting:
@@ -187,6 +209,28 @@ class Attachment:
             return True
         self.hold()
         return worked
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has just processed its stretch of history."""
+        ends = self.record.ends
+        if ends == NEVER or self.has_ended or self.failure is not None:
+            return False
+        return self.stepper.is_done(ends)
+
+    def end(self) -> list[tuple[str, str]]:
+        """Need nothing of the arc any more; returns the cursors that are to go."""
+        self.record = replace(self.record, ended=True)
+        self.hold()
+        return self.cursors()
+
+    def cursors(self) -> list[tuple[str, str]]:
+        """Where its superboxes are in the logs that they read."""
+        return [(source, box.name) for box in self._plan.superboxes for source in box.sources]
+
+    def emitted_before(self, log: str) -> int:
+        """All results in a log before this moment are there."""
+        return self.record.ends if self.has_ended else self.stepper.emitted_before(log)
 
     def _extend(self, complete: int, *, polite: bool) -> None:
         """Go on to the next train, if the last one has passed all boxes."""
@@ -225,11 +269,15 @@ class Attachment:
 
     def hold(self) -> None:
         """Let the point keep the marks that are still needed."""
-        self.point.holds[self.name] = min(self.stepper.done_before(), self.live_from)
+        if self.has_ended:
+            self.point.holds.pop(self.name, None)
+        else:
+            self.point.holds[self.name] = min(self.stepper.done_before(), self.live_from)
 
     def is_done(self, moment: int) -> bool:
         """Whether everything before a moment is processed, as far as it can be."""
-        return self.failure is not None or self.stepper.is_done(moment)
+        until = min(moment, self.record.ends)
+        return self.failure is not None or self.has_ended or self.stepper.is_done(until)
 
     def stop(self, *, commit: bool) -> None:
         """End after the step under way."""
@@ -251,9 +299,10 @@ class Attachment:
         found = {
             "point": self.record.point,
             "query": self.record.query.shown,
-            "caught_up": not self.is_historical and self.failure is None,
-            "waiting": self._store.rows_since(self.point.arc, head),
+            "caught_up": self.has_ended or (not self.is_historical and self.failure is None),
+            "waiting": 0 if self.has_ended else self._store.rows_since(self.point.arc, head),
             "steps": self.stepper.steps,
+            **({"ended": self.has_ended} if self.record.ends != NEVER else {}),
         }
         if self._pruned is not None and self._pruned.choice is not None:
             found["history"] = self._pruned.choice.reason

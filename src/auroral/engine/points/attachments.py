@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from auroral.continuous.boxing.progress import progressing
+from auroral.eddy.registered import NEVER
 from auroral.engine.points.ad_hoc_query import AdHocQuery, Branch, Build, branch_of
 from auroral.engine.points.attachment import (
     Attachment,
@@ -20,11 +21,13 @@ from auroral.engine.points.history import KeptHistory
 from auroral.engine.points.point import PointHistory
 from auroral.engine.results.readers import consumer
 from auroral.engine.results.views import View
+from auroral.engine.runtime.stepper import Stepper
 from auroral.engine.topology.execution import Execution
 from auroral.engine.topology.plan import ExecutionPlan
 from auroral.engine.topology.rescale import forget_state_keys
 from auroral.errors import AuroralError, UsageError, closest, list_existing, require_name
 from auroral.ids import AttachmentId
+from auroral.scheduling.superboxes import Superbox
 from auroral.storage import Change, Store
 
 _LOG = logging.getLogger("auroral")
@@ -92,7 +95,7 @@ class Attachments:
     def emitted_before(self, log: str) -> int | None:
         """All results in a log before this moment are there; None if no query writes it."""
         attachment = self._of(log)
-        return None if attachment is None else attachment.stepper.emitted_before(log)
+        return None if attachment is None else attachment.emitted_before(log)
 
     def arc_of(self, log: str) -> str | None:
         """The arc that the query reads which writes a log; None if no query writes it."""
@@ -148,6 +151,19 @@ class Attachments:
         if name in self._broken:
             raise self._broken[name][1]
 
+    def steppers(self) -> list[Stepper]:
+        """Who runs the steps of each query."""
+        return [one.stepper for one in list(self._held.values())]
+
+    def superboxes_of(self, name: str) -> tuple[Superbox, ...]:
+        """The superboxes of a query."""
+        return self._held[name].superboxes if name in self._held else ()
+
+    def query_of(self, name: str) -> AdHocQuery | None:
+        """The query that is attached under a name; None if there is none."""
+        found = self._held.get(name)
+        return None if found is None else found.record.query
+
     def has_reached(self, name: str, moment: int) -> bool:
         """Whether a query has processed everything before a moment, as far as it can."""
         found = self._held.get(name)
@@ -177,12 +193,20 @@ class Attachments:
                 took_s = attachment.stepper.durations_s[-1]
                 self._rest_until_s = time.monotonic() + _REST * took_s
             worked = did or worked
+            if attachment.is_over:
+                self._end(attachment)
             if historical:
                 history_busy = history_busy or attachment.stepper.busy
                 self._held[name] = self._held.pop(name)  # the others first, next time
             if attachment.failure is not None and failed is None:
                 _LOG.warning("%s", attachment.failure)
         return worked
+
+    def _end(self, attachment: Attachment) -> None:
+        """Let a query that has processed its stretch of history hold nothing back."""
+        gone = attachment.end()
+        self._store.commit(Change(meta=self._noted({})))
+        self._store.forget([], gone)
 
     @property
     def rest_s(self) -> float | None:
@@ -195,11 +219,23 @@ class Attachments:
         """Whether every query has processed everything before a moment, as far as it can."""
         return all(self._is_done(attachment, moment) for attachment in list(self._held.values()))
 
+    def held_back(self, moment: int) -> bool:
+        """Whether a pause alone keeps some query from processing what is before a moment."""
+        return any(
+            one.failure is None
+            and not one.has_ended
+            and one.stepper.held_back(min(moment, self._complete(one), one.record.ends))
+            for one in list(self._held.values())
+        )
+
+    def _complete(self, attachment: Attachment) -> int:
+        """The moment before which everything is on the arc that a query reads."""
+        assert self._execution is not None
+        return self._execution.stepper.emitted_before(attachment.point.arc)
+
     def _is_done(self, attachment: Attachment, moment: int) -> bool:
         """Whether a query has everything that its arc has; a box before that may be halted."""
-        assert self._execution is not None
-        complete = self._execution.stepper.emitted_before(attachment.point.arc)
-        return attachment.is_done(min(moment, complete))
+        return attachment.is_done(min(moment, self._complete(attachment)))
 
     def reading(self) -> set[int]:
         """The segments, by id, that steps under way read."""
@@ -246,13 +282,14 @@ class Attachments:
         plan: ExecutionPlan,
         begins: int,
         *,
+        ends: int = NEVER,
         lasting: bool = True,
     ) -> Attachment:
         """Attach a query that was prepared; it sees tuples from the moment `begins` on.
 
-        One that is not `lasting` is forgotten at the next start.
+        It ends before the moment `ends`. One that is not `lasting` is forgotten at the next start.
         """
-        record = AttachmentRecord(name, point.name, branch.query, begins)
+        record = AttachmentRecord(name, point.name, branch.query, begins, ends)
         heads = {(s, box.name): begins for box in plan.superboxes for s in box.sources}
         heads[branch.output, consumer(name)] = begins
         self._store.commit(
@@ -318,7 +355,10 @@ class Attachments:
                 "UNKNOWN_POINT", problem, where=f"attached query {record.name}", hint="detach it"
             )
         branch, plan = self.prepare(execution, point, record.name, record.query)
-        self._run(execution, point, record, plan, branch.output)
+        made = self._run(execution, point, record, plan, branch.output)
+        if record.ended:  # it may have died before these went
+            there = [place for place in made.cursors() if self._store.has_cursor(*place)]
+            self._store.forget([], there)
 
     def remove(self, name: str) -> None:
         """Detach a query: nothing is left of it."""

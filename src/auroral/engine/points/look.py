@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Mapping
 from itertools import count
+from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from auroral.disk import PRIVATE_DIRECTORY
 from auroral.engine.points.attaching import beginning
 from auroral.engine.points.history import KeptHistory
 from auroral.engine.points.point import PointHistory
@@ -38,20 +43,23 @@ class KeptRows:
         for attempt in count(1):
             own = session.newSession()
             own.conf.set("spark.sql.session.timeZone", "UTC")
-            read: list[Segment] = []
+            pinned = self._store.directory / f"frame-{uuid4().hex}"  # one left behind is swept
             try:
                 for name in names:
-                    self._frame(own, execution, name, read).createOrReplaceTempView(name)
+                    self._frame(own, execution, name, pinned).createOrReplaceTempView(name)
                 return own.sql(text).toArrow()
             except FROM_SPARK as error:
-                merged = not all(self._store.holds(segment) for segment in read)
-                if merged and attempt < _ATTEMPTS:
-                    continue  # segments have become one meanwhile, or have expired
                 raise RunError("BAD_SELECT", reason(error), where="sql") from None
+            except FileNotFoundError:
+                if attempt == _ATTEMPTS:  # segments have become one meanwhile, or have expired
+                    problem = "what is kept changes too fast to be read"
+                    raise RunError("BAD_SELECT", problem, where="sql") from None
+            finally:
+                shutil.rmtree(pinned, ignore_errors=True)
         raise AssertionError("it returns or raises")
 
     def _frame(
-        self, session: SparkSession, execution: Execution, name: str, read: list[Segment]
+        self, session: SparkSession, execution: Execution, name: str, pinned: Path
     ) -> DataFrame:
         if name in self._tables:
             return self._tables[name](session)
@@ -61,13 +69,19 @@ class KeptRows:
         segments = [
             s for s in self._store.segments(point.arc, begins) if s.file and s.first < complete
         ]
-        read += segments
         if not segments:
             return session.createDataFrame(pa.Table.from_batches([], point.schema.arrow()))
-        paths = [str(self._store.path_of(segment)) for segment in segments]
+        paths = [self._pin(segment, pinned) for segment in segments]
         moment = sf.col("_seq")
         frame = session.read.parquet(*paths).where((moment >= begins) & (moment < complete))
         return frame.select(*_columns(point))
+
+    def _pin(self, segment: Segment, pinned: Path) -> str:
+        """A second name of a segment's file, so that it is there until the query has ended."""
+        path = self._store.path_of(segment)
+        pinned.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
+        os.link(path, pinned / path.name)
+        return str(pinned / path.name)
 
 
 def _columns(point: PointHistory) -> list[str]:

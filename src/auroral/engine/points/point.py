@@ -130,6 +130,25 @@ class PointHistory:
         first = first_reaching(self.segments(), self.attribute, value, span, self._columns)
         return before if first is None else first
 
+    def until(self, value: Any, begins: int, before: int) -> int:
+        """The moment of the first kept tuple above a value of the progressing attribute.
+
+        If there is none, or no value is given, it is the moment `before`.
+        """
+        if value is None:
+            return before
+        assert self.attribute is not None
+        found = before
+        for segment in self.segments():
+            reaches = segment.file and segment.first < found and segment.last >= begins
+            if reaches and may_reach(segment, self.attribute, value):
+                table = self._columns(segment, ["_seq", self.attribute])
+                values, known = column_marks(table[self.attribute])
+                moments = table["_seq"].to_numpy()
+                chosen = moments[known & (values > value) & (moments >= begins)]
+                found = min([found, *chosen.tolist()])
+        return found
+
     def droppable(self, mark: Any, now_us: int) -> int:
         """The moment before which no bound wants anything; whole segments only."""
         segments = [s for s in self._store.segments(self.arc) if s.file]

@@ -269,7 +269,8 @@ class Outputs:
         parts: list[pa.Table] = []
         head: int | None = None
         try:
-            for complete_before, part in unread.batches(self._store):
+            # With a limit of 0 nothing is taken: who asks wants the schema.
+            for complete_before, part in () if limit == 0 else unread.batches(self._store):
                 parts.append(part)
                 head = complete_before
                 if limit is not None and sum(p.num_rows for p in parts) >= limit:

@@ -46,6 +46,10 @@ class ArrivalTimes:
             place = bisect_right(self._before, moment)
             return self._times[place] if place < len(self._times) else self._now_s()
 
+    def now_s(self) -> float:
+        """The time by the same clock."""
+        return self._now_s()
+
     def age_s(self, moment: int) -> float:
         """How long ago a moment arrived."""
         return max(self._now_s() - self.at(moment), 0.0)

@@ -10,6 +10,7 @@ from typing import Any
 
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.runtime.arrival_times import ArrivalTimes
+from auroral.engine.runtime.passed_over import PassedOver
 from auroral.scheduling.decisions import PlannedCall, SchedulingPlan
 from auroral.scheduling.flow import FlowModel
 from auroral.scheduling.policies import TwoLevelScheduler
@@ -75,6 +76,7 @@ class StepScheduler:
     effort: SchedulingEffort = SchedulingEffort()
     _plans: list[_RunningPlan] = field(default_factory=list)
     _served_s: float | None = None
+    _passed: PassedOver = field(default_factory=PassedOver)
 
     def take_over(self, before: StepScheduler, running: Collection[str]) -> None:
         """Go on with what was measured, and with the steps under way, when boxes come or go."""
@@ -119,7 +121,9 @@ class StepScheduler:
             for output, delay_s, in_good_zone in self.doing():
                 self.scheduler.observe(output, delay_s, in_good_zone)
             self._served_s = now_s
+            self._tell_who_waits(now_s)
         plans = self.scheduler.decide(self.table, now_s, free)
+        self._passed.chose(plans, now_s, self.scheduler.settings.scheduler)
         spent = time.perf_counter() - began
         known = self.effort
         calls = sum(len(plan.calls) for plan in plans)
@@ -169,4 +173,18 @@ class StepScheduler:
 
     def started(self, superbox: str, why: str) -> None:
         """A step was started: tell it in the story of its boxes."""
+        self._tell_why_waited(superbox, self.now_s())
         self.decisions.note([superbox, *self.boxes[superbox]], "ran", why)
+
+    def _tell_who_waits(self, now_s: float) -> None:
+        """Tell of superboxes that have waited for long and still do; not at every decision."""
+        for name, queue in self.table.queues.items():
+            if queue.queued and not queue.running and now_s - queue.oldest_arrival_s > _FRESH_S:
+                self._tell_why_waited(name, now_s)
+
+    def _tell_why_waited(self, superbox: str, now_s: float) -> None:
+        queue = self.table[superbox]
+        why = self._passed.why(superbox, queue.oldest_arrival_s, now_s) if queue.queued else None
+        if why is not None:
+            about = [superbox, *self.boxes.get(superbox, ())]
+            self.decisions.note(about, "waited", why, same="passed over")

@@ -46,7 +46,7 @@ class InProcessExecutor:
     resolver: Resolver | None = None
 
     def __init__(self, *, workers: int = 2):
-        self.workers = workers
+        self.workers = self.cores = workers
 
     def plain(self, checked: CheckedNetwork, _directory: Path) -> InProcessPlainRunner:
         return InProcessPlainRunner(checked)
@@ -85,7 +85,11 @@ class InProcessPlainRunner:
             tuples = made.get(arc, [])
             ranked = any("_sub" in hidden for hidden, _ in tuples)
             schema = arc_schema(self._checked.arcs[arc].schema, ranked)
-            rows = [{**hidden, **row} for hidden, row in tuples]
+            unread = self._checked.unread.get(arc, frozenset())
+            rows = [
+                {**hidden, **{name: row[name] for name in row if name not in unread}}
+                for hidden, row in tuples
+            ]
             columns = [pa.array([row.get(f.name) for row in rows], f.type) for f in schema]
             result.tables[arc] = in_order(pa.Table.from_arrays(columns, schema=schema))
             result.counts[arc] = len(rows)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from auroral.boxes.join import SiftedJoin
 from auroral.engine.runtime.measuring import StepFlow
 from auroral.engine.runtime.train import Train
 from auroral.engine.shedding.dropping import DropCount, counts_of
@@ -148,7 +149,7 @@ class KernelRun:
             self._keep_arcs(train, note, result)
         received = sum(sum(note["received"]) for note in notes)
         passed: Mapping[str, int] = next((note["passed"] for note in told), {})
-        result.flow = StepFlow(rows, passed, received)
+        result.flow = StepFlow(rows, passed, received, sifted=_sifted(self._box, notes))
         return result
 
     def _job(self, request: KernelRequest) -> Job:
@@ -258,6 +259,21 @@ def _dropped(notes: Sequence[Mapping[str, Any]], *, shared_out: bool) -> Dropped
     for note in notes if shared_out else notes[:1]:
         tally.add_all(note["dropped"])
     return tally.dropped
+
+
+def _sifted(box: Box, notes: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
+    """By sieve of a join, how many tuples it got and let through."""
+    if not isinstance(box, SiftedJoin):
+        return {}
+    told = [(note["received"], note["more"]["sifted"]) for note in notes]
+    return {
+        sieve.name: (
+            sum(received[sieve.side] for received, _ in told),
+            sum(passed[sieve.side][at] for _, passed in told),
+        )
+        for side in (0, 1)
+        for at, sieve in enumerate(box.of_side(side))
+    }
 
 
 def _emitted(arc: str, file: Mapping[str, Any], train: Train) -> Segment:

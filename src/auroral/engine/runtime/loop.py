@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from auroral.engine.ingest.ingest import Ingest
 from auroral.engine.locks import ReentrantLock
-from auroral.engine.runtime.stepper import Limits
+from auroral.engine.runtime.stepping import EngineWatch, Limits
 from auroral.engine.shedding.shedder import LoadShedder
 from auroral.engine.topology.background import BackgroundCompilation
 from auroral.engine.topology.execution import (
@@ -96,8 +96,15 @@ class Loop:
         self.exhausted = sources is None
         """Whether all sources have ended; set by whoever feeds, who alone may ask them."""
 
-    def start(self) -> None:
+    def start(self, sink_grace_s: float) -> None:
+        """Begin to work; see `Engine` for the time that sinks have to end."""
         if self._background:
+            self.execution.sinks.start(
+                sink_grace_s,
+                tell=self.wake,
+                fail=self.fail,
+                is_well=lambda: self.failure is None,
+            )
             for target in [self._run, self._ask] + ([self._feed] if self._sources else []):
                 self._start_thread(target)
 
@@ -156,6 +163,7 @@ class Loop:
             if self.failure:
                 raise self.failure
             self.require_going()
+            self.require_unpaused(self._ingest.next_moment)
             left = _IDLE_S if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 raise not_drained(timeout_s)
@@ -170,6 +178,7 @@ class Loop:
             pause_s = self._sources.pause_s if self._sources and not endless else 0.0
             pause_s = self.execution.stepper.retry_s or pause_s
             if not worked and not pause_s:
+                self.require_unpaused(self._ingest.next_moment)
                 return
             left = pause_s if deadline is None else deadline - time.monotonic()
             if deadline is not None and left <= 0:
@@ -212,7 +221,7 @@ class Loop:
             worked = self._step(complete)
             worked = self._step_attached(complete, live=worked) or worked
             worked = (not nested and self._move_on()) or worked
-            worked = (not nested and reorder(self.execution, self._ingest.at_moment)) or worked
+            worked = (not nested and self._reorder()) or worked
             delivered = self.execution.sinks.deliver()
             if worked:
                 self.execution.outputs.compact()
@@ -225,10 +234,26 @@ class Loop:
 
     def _shed(self) -> None:
         """Decide what is dropped; tuples of files that end need not be, as they can wait."""
+        watch, execution = self.execution.context.watch, self.execution
+        if watch is not None and (watch.is_paused or self._recovers(watch)):
+            return  # queues are long because of the pause, not of the load
         if self._shedder is not None:
-            execution, sources = self.execution, self._sources
+            sources = self._sources
             live = sources is None or self.exhausted or not sources.finite
-            self._shedder.tick(execution.checked, execution.superboxes, live=live)
+            trains = execution.stepper.under_way()
+            self._shedder.tick(execution.checked, execution.superboxes, trains, live=live)
+
+    def _recovers(self, watch: EngineWatch) -> bool:
+        """Whether tuples are left that have waited because of a pause."""
+        until = watch.recovers_until
+        return until > 0 and self.execution.stepper.slowest_head() < until
+
+    def _reorder(self) -> bool:
+        """Let boxes change places if that is better; not while somebody looks at each of them."""
+        watch = self.execution.context.watch
+        if watch is not None and watch.is_paused:
+            return False
+        return reorder(self.execution, self._ingest.at_moment)
 
     def _tend_history(self, nested: bool) -> None:
         """Let kept history expire, and merge what is small."""
@@ -338,6 +363,27 @@ class Loop:
         if self._stopping.is_set() and not self.in_round:
             raise ended()
 
+    def require_unpaused(self, moment: int) -> None:
+        """Refuse to wait for what only a pause keeps from being processed."""
+        execution = self.execution
+        held = execution.stepper.held_back(moment)
+        if held or execution.context.attachments.held_back(moment):
+            self._ingest.seal()  # so that statistics and samples show what waits
+            raise UsageError(
+                "PAUSED",
+                "tuples wait for boxes that are paused, and what comes after them has to wait",
+                hint="resume first, or step",
+            )
+
+    @property
+    def threaded(self) -> bool:
+        """Whether threads of its own do the rounds."""
+        return self._background
+
+    def pull(self) -> bool:
+        """Take the next rows of the sources; False if there were none."""
+        return self._pull()
+
     def change_sources(
         self, gone: Collection[str], fresh: Sequence[Source], streams: Collection[str]
     ) -> None:
@@ -361,6 +407,7 @@ class Loop:
             if self.failure:
                 raise self.failure
             self.require_going()
+            self.require_unpaused(start)
             if self._background:
                 self.wait(_IDLE_S)
             else:

@@ -26,6 +26,8 @@ class StepFlow:
     """What a box with state got, if there is one."""
     spent_s: Mapping[str, float] = field(default_factory=dict)
     """By box, the seconds that tasks spent in Python functions, all tasks together."""
+    sifted: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """By sieve of a join, the tuples that it got and let through."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,23 @@ class BoxWork:
         )
 
 
-def after_work(known: Mapping[str, BoxCost], work: Mapping[str, BoxWork]) -> dict[str, BoxCost]:
-    """What is known of boxes after a step."""
+@dataclass(frozen=True)
+class SieveWork(BoxWork):
+    """What a sieve of a join did; it is no box, so that only the optimiser wants to know."""
+
+
+_FIRST_CALLS = (0.01, 0.1)
+"""What the first calls of a superbox count of what others count: Spark compiles, loads classes."""
+
+
+def after_work(
+    known: Mapping[str, BoxCost], work: Mapping[str, BoxWork], weight: float = 1.0
+) -> dict[str, BoxCost]:
+    """What is known of boxes after a step whose time counts so much."""
     return {
-        box: known.get(box, BoxCost()).after(done.tuples_in, done.tuples_out, done.seconds)
+        box: known.get(box, BoxCost()).after(done.tuples_in, done.tuples_out, done.seconds, weight)
         for box, done in work.items()
+        if not isinstance(done, SieveWork)
     }
 
 
@@ -63,6 +77,7 @@ class CostMeter:
 
     def __init__(self, checked: CheckedNetwork):
         self._checked = checked
+        self._calls: dict[str, int] = {}
         functions = {name.lower() for name in checked.network.functions}
         self._weights = {
             name: weight(box, calls_functions(box, functions))
@@ -94,7 +109,23 @@ class CostMeter:
             done = BoxWork(taken[box], given[box], spent[box], called_s)
             origin = self._checked.origin(box)
             found[origin] = found[origin] + done if origin in found else done
+        for sieve, (came, passed) in flow.sifted.items():
+            found[sieve] = SieveWork(came, passed, 0.0)
         return found
+
+    def inner_counts(
+        self, superbox: Superbox, flow: StepFlow, counts: Mapping[tuple[str, str], int]
+    ) -> dict[tuple[str, str], int]:
+        """The counts, with those of arcs inside a superbox that its tasks have counted."""
+        arcs = self._checked.arcs
+        passed = {arc: count for arc, count in flow.passed.items() if arc in arcs}
+        passed = {arc: n for arc, n in passed.items() if arc not in superbox.sources}
+        return {**{(arc, "tuples"): count for arc, count in passed.items()}, **counts}
+
+    def weight_of_call(self, superbox: Superbox) -> float:
+        """What the next call of a superbox counts: the first ones say little of what follows."""
+        calls = self._calls[superbox.name] = self._calls.get(superbox.name, 0) + 1
+        return 1.0 if calls > len(_FIRST_CALLS) else _FIRST_CALLS[calls - 1]
 
     def declared_counts(self, counts: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
         """The counts without those of arcs that carry other tuples than declared."""

@@ -18,6 +18,8 @@ class Finished(Generic[T]):
 
     name: str
     seconds: float
+    core_s: float
+    """The seconds of a core that it could have had: fewer than `seconds` if it had to share."""
     value: T | None = None
     error: BaseException | None = None
 
@@ -39,9 +41,15 @@ class StepPool(Generic[T]):
     [('a', 7)]
     """
 
-    def __init__(self, workers: int, tell: Callable[[], None] = lambda: None):
-        """`tell` is called, in the worker, when a task has ended."""
+    def __init__(
+        self, workers: int, tell: Callable[[], None] = lambda: None, cores: int | None = None
+    ):
+        """`tell` is called, in the worker, when a task has ended.
+
+        If more tasks than `cores` run at the same time, each one has a part of a core only.
+        """
         self._workers = workers
+        self._shared = SharedCores(cores)
         self._tell = tell
         self._changed = threading.Condition()
         self._waiting: deque[_PoolTask[T]] = deque()
@@ -75,7 +83,7 @@ class StepPool(Generic[T]):
         task = _PoolTask(name, work)
         if self.inline:
             self._started[name] = time.monotonic()
-            self._finished.append(_run(task))
+            self._finished.append(self._run(task))
             return
         with self._changed:
             assert name not in self._started
@@ -142,7 +150,7 @@ class StepPool(Generic[T]):
                 task = self._waiting.popleft()
                 self._started[task.name] = time.monotonic()
                 self._tasks[task.name] = task
-            ended = _run(task)
+            ended = self._run(task)
             with self._changed:
                 if self._tasks.get(task.name) is not task:
                     return  # it was abandoned, and another worker has taken its place
@@ -151,11 +159,47 @@ class StepPool(Generic[T]):
                 self._changed.notify_all()
             self._tell()
 
+    def _run(self, task: _PoolTask[T]) -> Finished[T]:
+        started = time.perf_counter()
+        had_s = self._shared.begin(started)
+        try:
+            value, error = task.work(), None
+        except BaseException as raised:  # whoever takes it raises it
+            value, error = None, raised
+        ended = time.perf_counter()
+        core_s = self._shared.end(ended) - had_s
+        return Finished(task.name, ended - started, core_s, value, error)
 
-def _run(task: _PoolTask[T]) -> Finished[T]:
-    started = time.perf_counter()
-    try:
-        value, error = task.work(), None
-    except BaseException as raised:  # whoever takes it raises it
-        value, error = None, raised
-    return Finished(task.name, time.perf_counter() - started, value, error)
+
+class SharedCores:
+    """How much of a core each of some tasks has, if all that run have equal parts.
+
+    >>> cores = SharedCores(1)
+    >>> first = cores.begin(0.0)
+    >>> second = cores.begin(1.0)
+    >>> cores.end(3.0) - first, cores.end(4.0) - second
+    (2.0, 2.0)
+    """
+
+    def __init__(self, cores: int | None = None):
+        self._cores = cores
+        self._lock = threading.Lock()
+        self._running = 0
+        self._had_s = 0.0
+        self._at_s = 0.0
+
+    def begin(self, now_s: float) -> float:
+        """A task begins; gives the seconds that one that had always run would have had."""
+        return self._change(now_s, 1)
+
+    def end(self, now_s: float) -> float:
+        """A task ends; gives the same."""
+        return self._change(now_s, -1)
+
+    def _change(self, now_s: float, more: int) -> float:
+        with self._lock:
+            part = 1.0 if self._cores is None else min(1.0, self._cores / max(self._running, 1))
+            self._had_s += max(now_s - self._at_s, 0.0) * part
+            self._at_s = max(now_s, self._at_s)
+            self._running += more
+            return self._had_s

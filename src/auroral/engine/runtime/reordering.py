@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from auroral.boxes import Map, Union
-from auroral.engine.runtime.stepper import CommittedStep
-from auroral.optimizer import Estimate, Measured, Move, Subnetworks, assumed
+from auroral.engine.runtime.stepping import CommittedStep
+from auroral.optimizer import ORDERING, Estimate, Measured, Move, Subnetworks, assumed
 
 LEAST_CALLS = 3
 """How often a box must have run before it moves or is passed."""
@@ -81,7 +81,8 @@ class OrderOptimizer:
             self._measured[box] = known.after(done.tuples_in, done.tuples_out, done.function_s)
             self._steps[box] = self._steps.get(box, 0) + 1
             self._step_s[box] = _faded(self._step_s.get(box), step.seconds)
-        for arc, count in step.outcome.flow.read.items():
+        flow = step.outcome.flow
+        for arc, count in {**flow.passed, **flow.read}.items():
             self._arrivals[arc] = _faded(self._arrivals.get(arc), count)
 
     def decide(
@@ -106,7 +107,9 @@ class OrderOptimizer:
         self.changes += 1
         return OrderChange(found, tuple(reasons))
 
-    def estimates(self, subnetworks: Subnetworks, boxes: Collection[str]) -> dict[str, Estimate]:
+    def estimates(
+        self, subnetworks: Subnetworks, boxes: Collection[str], current: Collection[Move]
+    ) -> dict[str, Estimate]:
         """What is known of some boxes: the time in Python functions is measured, other is not.
 
         The time of a step cannot be divided among its fused boxes well enough: most of it is the
@@ -122,6 +125,17 @@ class OrderOptimizer:
                 usual = assumed(box, calls_functions=False).cost_s
                 selectivity = 1.0 if passes_all else estimate.selectivity
                 found[name] = Estimate(estimate.cost_s + usual, selectivity)
+        for move in current:
+            # Behind a sieve, fewer pairs are made, and the filter has less to drop.
+            known = self._measured.get(move.sieve.name if move.sieve else "", Measured())
+            estimate = known.estimate(LEAST_CALLS)
+            if move.sieve is not None and estimate is not None and move.box in found:
+                share, own = estimate.selectivity, found[move.box]
+                found[move.sieve.name] = Estimate(own.cost_s, share)
+                found[move.box] = replace(own, selectivity=own.selectivity * share)
+                if share and move.past in found:
+                    join = found[move.past]
+                    found[move.past] = replace(join, selectivity=join.selectivity / share)
         return found
 
     def _better(
@@ -132,8 +146,8 @@ class OrderOptimizer:
         step = max((self._steps.get(box, 0) for box in boxes), default=0)
         if not history.is_settled(step):
             return None
-        estimates = self.estimates(subnetworks, boxes)
-        passed = tuple(move for move in current if move.tactic == "passed")
+        estimates = self.estimates(subnetworks, boxes, current)
+        passed = tuple(move for move in current if move.tactic in ORDERING)
         if not estimates.keys() >= {box for move in passed for box in (move.box, move.past)}:
             return None  # an earlier run has found that order; it was not measured again yet
         best = subnetworks.best(boxes, estimates)
@@ -158,7 +172,7 @@ class OrderOptimizer:
     ) -> dict[str, Any]:
         """What was moved, why, and what is known of the boxes that may move."""
         boxes: set[str] = set().union(*subnetworks.all) if subnetworks is not None else set()
-        known = self.estimates(subnetworks, boxes) if subnetworks is not None else {}
+        known = self.estimates(subnetworks, boxes, current) if subnetworks is not None else {}
         return {
             "changes": self.changes,
             "moves": [move.document() for move in current],
@@ -168,13 +182,16 @@ class OrderOptimizer:
 
 
 def _forward(move: Move, gain_s: float) -> str:
+    if move.tactic == "sifted":
+        saved = f"{move.why}; a step saves {gain_s:.3g} s"
+        return f"in front of the {move.side} input of {move.past}: {saved}"
     if move.tactic == "passed":
         return f"in front of {move.past}: {move.why}; a step saves {gain_s:.3g} s"
     return f"{move.tactic}: {move.why}"
 
 
 def _back(move: Move) -> str:
-    if move.tactic == "passed":
+    if move.tactic in ORDERING:
         return f"back behind {move.past}: in front of it, it saves nothing any more"
     return f"no longer {move.tactic}: boxes around it have moved"
 
@@ -196,7 +213,7 @@ def _shown_parts(
     return [
         {
             "declared": list(subnetworks.origins(boxes, ())),
-            "runs": list(subnetworks.origins(boxes, current).values()),
+            "runs": subnetworks.steps(boxes, current),
         }
         for boxes in subnetworks.all
     ]

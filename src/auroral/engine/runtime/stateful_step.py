@@ -11,6 +11,7 @@ from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.train import Train
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.ids import ArcId, StateLogId
+from auroral.kernels.joining.shelf import side_of
 from auroral.kernels.kernel import Context
 from auroral.network.box import Box
 from auroral.progress.lowwater import moved_since
@@ -35,6 +36,7 @@ class StatefulStep:
         tables: Mapping[int, Path],
     ):
         """`fields` are what dead letters show, `tables` the files of inputs that are tables."""
+        self._store = store
         self._watermarks = watermarks
         self._runner = runner
         self._box = box
@@ -52,10 +54,26 @@ class StatefulStep:
         )
         self.pending: int | None = store.manifest.progress().get(pending_key(self.name))
         self._held: dict[int, int] = {}
+        self._left: frozenset[str] | None = None
 
     def tables(self) -> Collection[str]:
-        """The names of its state tables."""
+        """The names of its state tables, also of those that an earlier form of it has left."""
+        left = [table for table in self._left or () if self._kernel.segments([table])]
+        return [*self._own_tables(), *left]
+
+    def _own_tables(self) -> Collection[str]:
         return self._runner.physical.kernel.tables()
+
+    def _find_left_tables(self) -> None:
+        """Find state tables that its kernel does not keep: shelves of sieves that are gone.
+
+        The form of the box before this one has filled them until this one begins.
+        """
+        if self._left is None:
+            logs, _ = self._store.names()
+            found = filter(None, map(StateLogId.parse, logs))
+            known = {id.table for id in found if id.box == self.name and side_of(id.table)}
+            self._left = frozenset(known.difference(self._own_tables()))
 
     def segments(self) -> list[Segment]:
         return self._kernel.segments(self.tables())
@@ -67,7 +85,8 @@ class StatefulStep:
     @property
     def held(self) -> int:
         """How many tuples or windows it holds; of a bucket that has not worked yet, its rows."""
-        return self._kernel.held(self.tables(), self._held)
+        tables = [table for table in self._own_tables() if side_of(table) is None]
+        return self._kernel.held(tables, self._held)
 
     @property
     def has_room(self) -> Callable[[Mapping[str, int]], bool] | None:
@@ -97,6 +116,7 @@ class StatefulStep:
         self._runner.wait()
 
     def begin(self, train: Train) -> Callable[[Files], StepOutcome]:
+        self._find_left_tables()
         context = self._context(train)
         request = KernelRequest(context, self.tables(), self._idle(context))
         return partial(self._run, train, request)

@@ -11,13 +11,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from auroral.disk import PRIVATE_DIRECTORY
-from auroral.eddy.registered import NEVER
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.runtime.arrival_progress import ArrivalProgress
 from auroral.engine.runtime.deciding import StepScheduler, WaitingTuples
@@ -26,6 +25,17 @@ from auroral.engine.runtime.plain_step import PlainStep
 from auroral.engine.runtime.pool import Finished, StepPool
 from auroral.engine.runtime.queue_memory import QueueMemory
 from auroral.engine.runtime.step import StepOutcome, SuperboxStep
+from auroral.engine.runtime.stepping import (
+    Arrivals,
+    CommittedStep,
+    DueSpan,
+    Limits,
+    MarksRecorder,
+    StepObserver,
+    StepWatch,
+    TrainFiles,
+    WaitingStep,
+)
 from auroral.engine.runtime.train import Train, next_train, train_files
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.shedding.control import SheddingControl, ShedStep
@@ -35,8 +45,8 @@ from auroral.errors import RunError
 from auroral.ids import WATERMARKS, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
-from auroral.spark.running.executor import Files, StepExecutor
-from auroral.storage import Change, Segment, Store
+from auroral.spark.running.executor import StepExecutor
+from auroral.storage import Segment, Store
 from auroral.storage.segment import verify
 from auroral.tables.store import StoreUnavailableError
 
@@ -48,20 +58,6 @@ _GRACE_S = 10.0
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Up to which moments superboxes may work, as other boxes start at them."""
-
-    due: int = NEVER
-    staying: Collection[Superbox] = ()
-    """Superboxes that stay the same, and may go on up to `later`."""
-    later: int = NEVER
-    """When the epoch after the next one starts."""
-
-    def of(self, superbox: Superbox, complete: int) -> int:
-        return min(complete, self.later if superbox in self.staying else self.due)
-
-
-@dataclass(frozen=True)
 class _Running:
     """A step under way."""
 
@@ -69,68 +65,6 @@ class _Running:
     train: Train
     number: int
     """Under which the manifest has recorded it."""
-
-
-@dataclass(frozen=True)
-class WaitingStep:
-    """A step that waits for a database."""
-
-    reason: str
-    tries: int
-    until: float
-    """When it is tried again, by the monotonic clock."""
-
-
-class Arrivals(Protocol):
-    """Moves marks on by what has arrived."""
-
-    def fold(self, complete: int) -> None:
-        """Move the marks up to where logs are complete."""
-        ...
-
-
-class MarksRecorder(Protocol):
-    """Keeps the moves of marks before they are forgotten."""
-
-    def record(self, change: Change, watermarks: WatermarkTracker, done: int) -> None:
-        """Add to a change the moves before a moment."""
-        ...
-
-    def record_until(self, watermarks: WatermarkTracker, moment: int) -> None:
-        """Commit the moves before a moment."""
-        ...
-
-
-@dataclass(frozen=True)
-class CommittedStep:
-    """A step that has become true."""
-
-    train: Train
-    outcome: StepOutcome
-    seconds: float
-    work: Mapping[str, BoxWork] = field(default_factory=dict)
-    """What each declared box did in it; empty if nothing had to be run."""
-
-
-class StepObserver(Protocol):
-    """Learns from steps, in the thread that commits them."""
-
-    def committed(self, step: CommittedStep) -> None:
-        """A step was committed."""
-        ...
-
-
-class TrainFiles(Protocol):
-    """Makes the files of a train; see `train_files`."""
-
-    def __call__(
-        self,
-        store: Store,
-        train: Train,
-        directory: Path,
-        *,
-        has_room: Callable[[Mapping[str, int]], bool] | None,
-    ) -> Files: ...
 
 
 class Stepper:
@@ -156,6 +90,7 @@ class Stepper:
         scheduler: StepScheduler | None = None,
         shedding: SheddingControl | None = None,
         memory: QueueMemory | None = None,
+        watch: StepWatch | None = None,
     ):
         """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended.
 
@@ -164,6 +99,7 @@ class Stepper:
         `files` makes the files of a train. `observers` are told of committed steps.
         `scheduler` decides which superbox is next; without one they run in turn.
         `shedding` has the drop boxes in front of superboxes. `memory` keeps queues in memory.
+        `watch` intervenes while somebody debugs.
         """
         self._store = store
         self._executor = executor
@@ -179,6 +115,7 @@ class Stepper:
         self.scheduler = scheduler
         self._shedding = shedding
         self._memory = memory
+        self._watch = watch
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self.train = train
@@ -264,18 +201,17 @@ class Stepper:
         worked = self._collect()
         self._end_overdue()
         if self._failed is not None:
-            if not self._running:
-                raise self._failed[1]
-            return worked
+            if self._running:
+                return worked
+            raise self._failed[1]
         due = self._limits.later if self._limits.staying else self._limits.due
         self._arrivals.fold(min(complete, due))
         if self._memory is not None:
-            self._memory.follow(self.scheduler, [one.train for one in self._running.values()])
+            self._memory.follow(self.scheduler, list(self.under_way().values()))
         if self.scheduler is not None and not self.scheduler.in_turn():
             return self._start_decided(self.scheduler, complete) or worked
-        for step in self._steps.values():
-            worked = self._start(step, complete) or worked
-        return worked
+        started = [self._start(step, complete) for step in self._steps.values()]
+        return any(started) or worked
 
     def _start_decided(self, scheduler: StepScheduler, complete: int) -> bool:
         """Start what the scheduler decides, as long as workers are free.
@@ -324,13 +260,15 @@ class Stepper:
 
     def waiting_tuples(self, superbox: str) -> WaitingTuples:
         """What waits for a superbox, as far as it is known to be complete."""
-        found = self._waiting_of(self._steps[superbox], self._store.next_moment)
+        found = self._waiting_of(self._steps[superbox], self._store.next_moment, watched=False)
         return found or WaitingTuples(0, 0, 0)
 
-    def _waiting_of(self, step: SuperboxStep, complete: int) -> WaitingTuples | None:
+    def _waiting_of(
+        self, step: SuperboxStep, complete: int, *, watched: bool = True
+    ) -> WaitingTuples | None:
         superbox = step.superbox
         head = self._head(superbox)
-        bound = self._bound(step, self._limits.of(superbox, complete))
+        bound = self._bound(step, self._limits.of(superbox, complete), watched=watched)
         if head >= bound:
             return None if step.pending is None else WaitingTuples(0, head, head)
         held = [s for source in superbox.sources for s in self._store.segments(source, head)]
@@ -348,17 +286,20 @@ class Stepper:
         name = step.superbox.name
         if name in self._running or name in self.halted:
             return False
+        if self._watch is not None and self._watch.active and not self._watch.may_start(name):
+            return False
         return name not in self.waiting or time.monotonic() >= self.waiting[name].until
 
     def _start(self, step: SuperboxStep, complete: int, tuples: int | None = None) -> bool:
         """Start a step of at most so many tuples, if one is due."""
         if not self._may_start(step):
             return False
-        superbox = step.superbox
-        recorded = self._unfinished.get(superbox.name)
+        superbox, recorded = step.superbox, self._unfinished.get(step.superbox.name)
         upto = None if recorded is None else recorded.last
         limit = self.train if tuples is None else min(tuples, self.train)
         train = self._next(step, self._limits.of(superbox, complete), upto, limit)
+        if train is not None and self._watch is not None and self._watch.active:
+            train = self._watch.admit(train, recorded=recorded is not None)
         if train is None:
             return False
         if recorded is None:
@@ -436,7 +377,7 @@ class Stepper:
         assert ended.value is not None
         running = self._running[ended.name]
         try:
-            self._commit(running, ended.value, ended.seconds)
+            self._commit(running, ended.value, ended)
         except BaseException as error:
             self._fail(ended.name, error)
             return
@@ -465,7 +406,7 @@ class Stepper:
         if self._failed is None:
             self._failed = running.train, error
 
-    def _commit(self, running: _Running, outcome: StepOutcome, seconds: float) -> None:
+    def _commit(self, running: _Running, outcome: StepOutcome, ended: Finished[Any]) -> None:
         train, superbox, change = running.train, running.train.superbox, outcome.change
         outcome.before_commit()
         others = [
@@ -483,18 +424,25 @@ class Stepper:
         work: Mapping[str, BoxWork] = {}
         if outcome.flow is not None:
             known = self._store.costs
-            work = self._meter.work(superbox, outcome.flow, change.counts, seconds)
-            change.costs = after_work(known, work)
-            change.counts = self._meter.declared_counts(change.counts)
+            work = self._meter.work(superbox, outcome.flow, change.counts, ended.core_s)
+            change.costs = after_work(known, work, self._meter.weight_of_call(superbox))
+            counts = self._meter.inner_counts(superbox, outcome.flow, change.counts)
+            change.counts = self._meter.declared_counts(counts)
         shed = self._shedding.shed(train, outcome.shed) if self._shedding else ShedStep()
         change.shed, change.counts = shed.rows, {**change.counts, **shed.counts}
+        watch = self._watch if self._watch is not None and self._watch.active else None
+        if watch is not None:
+            watch.committing(train, change)
         self._dead.commit(self._store, change, outcome.letters)
         outcome.after_commit()
         if self._shedding is not None:
             self._shedding.committed(shed)
+        committed = CommittedStep(train, outcome, ended.seconds, work)
         for observer in self._observers:
-            observer.committed(CommittedStep(train, outcome, seconds, work))
+            observer.committed(committed)
         self._watermarks.forget_before(done)
+        if watch is not None:
+            watch.committed(committed)
 
     def _blame_segments(self, segments: Iterable[Segment]) -> None:
         """A failed job may be a damaged segment's fault; then say which."""
@@ -631,6 +579,32 @@ class Stepper:
                     stuck.add(name)
         return stuck
 
+    def held_back(self, moment: int) -> bool:
+        """Whether a pause alone keeps what is before a moment from being processed."""
+        watch = self._watch
+        if watch is None or not watch.active or self._running:
+            return False
+        held = {
+            name
+            for name, step in self._steps.items()
+            if self._head(step.superbox) < moment
+            and not (watch.may_start(name) and self._head(step.superbox) < watch.limit(name))
+        }
+        stuck = self._behind({*held, *self.halted})
+        going = [step.superbox for name, step in self._steps.items() if name not in stuck]
+        return bool(held) and all(self._head(superbox) >= moment for superbox in going)
+
+    def due(self, complete: int) -> list[DueSpan]:
+        """What each superbox could take if nothing were paused, in flow order."""
+        found = []
+        for name, step in self._steps.items():
+            if name not in self._running and name not in self.halted:
+                limit = self._limits.of(step.superbox, complete)
+                head, bound = self._head(step.superbox), self._bound(step, limit, watched=False)
+                if head < bound or step.pending is not None:
+                    found.append(DueSpan(step.superbox, head, bound, step.pending is not None))
+        return found
+
     def emitted_before(self, arc: str, complete: int | None = None) -> int:
         """All tuples of an arc with moments before this one are in its log."""
         step = self._writers.get(arc) or self._eddy_of(arc)
@@ -658,11 +632,13 @@ class Stepper:
         heads = [self._store.head(source, superbox.name) for source in superbox.sources]
         return min(heads, default=0)
 
-    def _bound(self, step: SuperboxStep, complete: int) -> int:
-        """The moment before which a superbox may work now."""
+    def _bound(self, step: SuperboxStep, complete: int, *, watched: bool = True) -> int:
+        """The moment before which a superbox may work now; `watched`: if somebody debugs."""
         # Who writes what it reads may go on beyond the moment at which it has to stop.
         superbox = step.superbox
         known = [complete, *(self.emitted_before(source, complete) for source in superbox.sources)]
+        if watched and self._watch is not None and self._watch.active:
+            known.append(self._watch.limit(superbox.name))
         boundary = step.boundary(self._head(superbox))
         return min(known) if boundary is None else min(*known, boundary)
 
@@ -692,7 +668,11 @@ class Stepper:
         """Steps that were recorded and not committed end at this moment at the latest."""
         return max((step.last for step in self._unfinished.values()), default=0)
 
+    def under_way(self) -> dict[str, Train]:
+        """The trains of the steps under way, by superbox."""
+        return {name: running.train for name, running in list(self._running.items())}
+
     def reading(self) -> set[int]:
         """The segments, by id, that steps under way read."""
-        trains = [running.train for running in list(self._running.values())]
+        trains = self.under_way().values()
         return {s.id for train in trains for held in train.segments.values() for s in held}

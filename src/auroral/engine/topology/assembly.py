@@ -67,6 +67,7 @@ def kernel_runner(
         checked.network.engine.flush,
         executor.resolver,
         python_functions(checked.network),
+        checked.unread.get(name, frozenset()),
     )
     return executor.kernel(
         checked, superbox, given, directory, buckets=buckets, progressing=progressing

@@ -132,9 +132,10 @@ def build_execution(
         timeout_s=settings.step_timeout_s,
         recorder=context.history,
         scheduler=step_scheduler(context, plan),
-        observers=[context.quality, context.optimizer],
+        observers=[context.quality, context.optimizer, context.shedding.tally],
         shedding=context.shedding,
         memory=context.memory,
+        watch=context.watch,
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in plan.epoch.declared.network.outputs.items() if n not in arcs}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -21,12 +21,15 @@ from auroral.engine.topology.assembly import expanded_network, kernel_runner
 from auroral.engine.topology.superboxes import all_superboxes, output_arcs
 from auroral.ids import QueryBoxId, file_name, is_eddy
 from auroral.network.box import Resolver
-from auroral.network.check import CheckedNetwork
+from auroral.network.check import CheckedNetwork, what_boxes_see
+from auroral.network.network import Network
 from auroral.network.point_names import point_arcs
 from auroral.network.queries import Query
-from auroral.optimizer import Subnetworks, as_moved
+from auroral.optimizer import Subnetworks, as_moved, unread_fields
 from auroral.scheduling.fusion import Fusion
 from auroral.scheduling.superboxes import Superbox
+from auroral.spark.plans.column_boxes import in_columns
+from auroral.spark.plans.physical import mark_fields
 from auroral.spark.running.executor import KernelRunner, PlainRunner
 from auroral.storage import Store
 
@@ -71,11 +74,11 @@ class ExecutionPlan:
         network = self.unmoved.network
         if not network.engine.optimize:
             return None
-        points = [point.arc for point in kept_arcs(network).values()]
-        views = [view.from_ for view in network.views.values()]
-        read = [*point_arcs(network).values(), *points, *views]
-        fixed, separate = [*self.arcs.values(), *read], Fusion.of(network).mode == "box"
-        return Subnetworks(self.unmoved, fixed, self.resolver, separate=separate)
+        fixed = [*self.arcs.values(), *_seen_arcs(network)]
+        separate = Fusion.of(network).mode == "box"
+        return Subnetworks(
+            self.unmoved, fixed, self.resolver, separate=separate, in_columns=in_columns
+        )
 
     def warm_up(self) -> None:
         """Let Spark compile what is new, while others work.
@@ -120,13 +123,19 @@ def make_plan(
     elif before is not None and before.epoch.moves != epoch.moves:
         changed = reordered(before.checked, checked)
     watermarks = WatermarkTracker(checked)
+    if checked.network.engine.optimize:
+        checked = replace(checked, unread=_unread(checked, watermarks, arcs, epoch, resolver))
     progressing = {arc: list(marks) for arc, marks in watermarks.arcs().items()}
     place = new_place(store)
     apart: frozenset[str] = frozenset()
     while True:
         superboxes = all_superboxes(checked, arcs, standalone, epoch.declared.demanded, apart)
         same = frozenset(
-            s for s in superboxes if before is not None and _is_same(s, standalone, before, changed)
+            superbox
+            for superbox in superboxes
+            if before is not None
+            and _is_same(superbox, standalone, before, changed)
+            and all(_unread_same(before.checked, checked, arc) for arc in superbox.terminals)
         )
         stateful = {
             superbox.stateful: kernel_runner(
@@ -167,6 +176,30 @@ def make_plan(
     )
 
 
+def _unread(
+    checked: CheckedNetwork,
+    watermarks: WatermarkTracker,
+    outputs: Mapping[str, str],
+    epoch: Epoch,
+    resolver: Resolver | None,
+) -> dict[str, frozenset[str]]:
+    """The fields of arcs between boxes that need not be written."""
+    progressing = {
+        arc: [*marks, *(field for mark in marks.values() for field in mark_fields(mark))]
+        for arc, marks in watermarks.arcs().items()
+    }
+    kept = kept_arcs(checked.network, epoch.declared.demanded).values()
+    fixed = {*outputs.values(), *(one.arc for one in kept), *_seen_arcs(checked.network)}
+    return unread_fields(checked, fixed, what_boxes_see(checked.network, resolver), progressing)
+
+
+def _seen_arcs(network: Network) -> list[str]:
+    """The arcs of connection points and views."""
+    points = [point.arc for point in kept_arcs(network).values()]
+    views = [view.from_ for view in network.views.values()]
+    return [*point_arcs(network).values(), *points, *views]
+
+
 def check_expanded(
     resolver: Resolver | None, epoch: Epoch, queries: Mapping[str, Query]
 ) -> CheckedNetwork:
@@ -195,6 +228,10 @@ def _boxes(superboxes: Iterable[Superbox]) -> frozenset[str]:
     """The boxes of superboxes, without those of queries and eddies."""
     every = (box for superbox in superboxes for box in superbox.boxes)
     return frozenset(box for box in every if not QueryBoxId.query_of(box) and not is_eddy(box))
+
+
+def _unread_same(before: CheckedNetwork, after: CheckedNetwork, arc: str) -> bool:
+    return before.unread.get(arc) == after.unread.get(arc)
 
 
 def _is_same(

@@ -17,6 +17,7 @@ import pyarrow as pa
 from auroral.errors import StateError, UsageError
 from auroral.ids import StateLogId
 from auroral.kernels.grouping import buckets_of
+from auroral.kernels.joining.shelf import side_of
 from auroral.storage.change import Change
 from auroral.storage.contents import has_state
 from auroral.storage.segment import MAX_FILE_BYTES, Segment, encode, write_file
@@ -130,7 +131,7 @@ def _keyed_tables(store: Store) -> dict[tuple[str, str], Sequence[str]]:
         else:
             keys = known[id.box]
             if keys is not None:
-                found[id.box, id.table] = keys[id.table]
+                found[id.box, id.table] = keys[side_of(id.table) or id.table]
     if shared:
         raise StateError(
             "CANNOT_RESCALE",

@@ -41,7 +41,7 @@ class PolledMessages:
     """Partitions of which everything has been read, and the next offset."""
 
 
-class Client:
+class KafkaClient:
     """A consumer of one topic with partitions of its own choice."""
 
     def __init__(self, stream: str, options: KafkaOptions):

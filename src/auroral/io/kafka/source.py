@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from auroral.io.chunk import Chunk, DeadLetter, Origins, RecordPositions, Standing, of_events
-from auroral.io.kafka.client import Client, KafkaSourceError, PolledMessages
+from auroral.io.kafka.client import KafkaClient, KafkaSourceError, PolledMessages
 from auroral.io.kafka.decode import Decoder
 from auroral.io.kafka.merge import Merge, MessageBatch, ReleasedMessages
 from auroral.io.kafka.options import KafkaOptions
@@ -65,7 +65,7 @@ class KafkaSource:
         progress_on: str | None = None,
         by: Sequence[str] = (),
         now_s: Callable[[], float] = time.monotonic,
-        connect: Callable[[str, KafkaOptions], Client] = Client,
+        connect: Callable[[str, KafkaOptions], KafkaClient] = KafkaClient,
     ):
         self.stream = stream
         self._options = options
@@ -73,7 +73,7 @@ class KafkaSource:
         self._decoder = Decoder(stream, schema, options, progress_on=progress_on, by=by)
         self._now_s = now_s
         self._connect = connect
-        self._client: Client | None = None
+        self._client: KafkaClient | None = None
         self._position: Any = {"topic": options.topic, "partitions": {}}
         """Where to go on after the chunks that were given."""
         self._resumed = False
@@ -141,7 +141,7 @@ class KafkaSource:
 
     # ── partitions ──
 
-    def _open(self) -> Client:
+    def _open(self) -> KafkaClient:
         client, position = self._connect(self.stream, self._options), self._position
         try:
             found = client.partitions()
@@ -163,7 +163,7 @@ class KafkaSource:
         """The next offset of each partition."""
         return {int(p): offset for p, offset in self._position["partitions"].items()}
 
-    def _assign(self, client: Client, partition: int, offset: int | None) -> None:
+    def _assign(self, client: KafkaClient, partition: int, offset: int | None) -> None:
         """Read a partition: on where it was left, or from where it is to start."""
         low, high = client.bounds(partition)
         if offset is None:
@@ -190,7 +190,7 @@ class KafkaSource:
             if self._client is not None:
                 self._client.pause(partition)
 
-    def _discover(self, client: Client) -> None:
+    def _discover(self, client: KafkaClient) -> None:
         """Look for partitions that were added."""
         if self.finite or self._now_s() - self._discovered_s < _DISCOVER_S:
             return

@@ -1,0 +1,1 @@
+"""Debugging a running network: pausing, stepping, breakpoints, traces."""

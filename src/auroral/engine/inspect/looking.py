@@ -1,0 +1,83 @@
+"""Looking at a running engine: statistics, descriptions, stories, and SQL over what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from auroral.engine.ingest.data_sets import StoredDataSets
+from auroral.engine.inspect.statistics import describe_entity, statistics
+from auroral.engine.parts import EngineParts
+from auroral.engine.points.look import KeptRows, table_frame
+from auroral.errors import UsageError
+from auroral.network.network import Network
+from auroral.spark.running.executor import SparkExecutor
+from auroral.storage import Store
+
+
+class Looking:
+    """Answers questions about a running engine; it changes nothing."""
+
+    def __init__(
+        self,
+        parts: EngineParts,
+        store: Store,
+        data_sets: Callable[[], StoredDataSets],
+        *,
+        wall: bool,
+    ):
+        """`wall` if the clock is that on the wall: only then delays mean something."""
+        self._parts = parts
+        self._store = store
+        self._data_sets = data_sets
+        self._wall = wall
+
+    def statistics(self) -> dict[str, Any]:
+        """Counts, times, queues, marks and the rest, as plain data."""
+        parts, context = self._parts, self._parts.context
+        stats = statistics(parts.loop.execution, self._store, context.queries, wall=self._wall)
+        attachments = parts.attachments
+        stats["connection_points"] = {
+            name: point.statistics(attachments.on(name)) | parts.indexing.statistics(name)
+            for name, point in context.history.points.items()
+        }
+        stats["attachments"] = attachments.statistics()
+        stats["shedding"] = context.shedding.statistics()
+        stats["connection_points"] |= self._data_sets().statistics()
+        for stream, count in parts.loop.retries.items():
+            if count:
+                stats["streams"][stream]["retries"] = count
+        return stats
+
+    def describe(self, name: str, network: Network) -> dict[str, Any]:
+        """What is known of one entity of the network."""
+        checked = self._parts.loop.execution.plan.unmoved
+        found = describe_entity(name, network, checked, self.statistics())
+        if "quality" in found:
+            found["quality"] |= self._parts.context.quality.described(name)
+        return found
+
+    def story(self, name: str, network: Network) -> list[dict[str, Any]]:
+        """Why something ran, waited, was moved or shed; newest last."""
+        checked = self._parts.loop.execution.plan.unmoved
+        describe_entity(name, network, checked, self.statistics())
+        return self._parts.context.decisions.story(name)
+
+    def sql(self, query: str, network: Network) -> pa.Table:
+        """The rows of a SELECT over tables and over what connection points and views keep."""
+        parts = self._parts
+        executor = parts.context.settings.executor
+        if not isinstance(executor, SparkExecutor):
+            raise UsageError("NO_SPARK", "SQL over what is kept needs Spark")
+        with parts.loop.between_rounds():
+            parts.loop.execution.stepper.fold(parts.ingest.seal())
+        tables = parts.context.tables
+        frames = {
+            name: table_frame(partial(tables.rows, network, name))
+            for name in (network.compact or network).tables
+        }
+        kept = KeptRows(self._store, parts.context.history, frames)
+        return kept.select(executor.session, parts.loop.execution, query)
