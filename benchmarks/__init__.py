@@ -109,6 +109,21 @@ def _qos(
     return qos(quick=quick, plots=plots, only=only)
 
 
+def _server(
+    *,
+    quick: bool = False,
+    plots: Path | None = None,
+    only: Sequence[str] = (),
+    peers: Sequence[Path] = (),
+) -> Report:
+    from benchmarks.server.experiments import server
+
+    _require_no_peers("server", peers)
+    if plots is not None:
+        raise UsageError("BAD_OPTION", "the benchmark server has no plots")
+    return server(quick=quick, only=only)
+
+
 def _require_no_peers(name: str, peers: Sequence[Path]) -> None:
     if peers:
         raise UsageError("BAD_OPTION", f"the benchmark {name} has no peers")
@@ -121,4 +136,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "independent": _independent,
     "history": _history,
     "qos": _qos,
+    "server": _server,
 }

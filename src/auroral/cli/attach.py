@@ -9,21 +9,24 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
+from auroral.cli import remote
+from auroral.cli.written import write_tables
 from auroral.engine.points.attach_socket import ask, is_served
 from auroral.engine.points.stored import StoredHistory, opened, stored_network
 from auroral.errors import UsageError
-from auroral.io.open import open_sink
-from auroral.io.sinks.jsonl import json_lines
-from auroral.io.sinks.sink import Delivery, Sink
-from auroral.network.queries import parameter_types
 from auroral.spark.running.executor import SparkExecutor
 from auroral.spark.session.session import start_session, step_session
 
 
 def attach(
-    state: Annotated[Path, typer.Argument(metavar="STATE", help="the state directory")],
-    point: Annotated[str, typer.Argument(metavar="POINT", help="a connection point or a view")],
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="a query over the point's name")],
+    places: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[STATE] POINT SQL",
+            help="the state directory, unless --server is given; a connection point or a view; a"
+            " query over its name",
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(help="write a .csv, .jsonl or .parquet", show_default="standard output"),
@@ -38,12 +41,26 @@ def attach(
         ),
     ] = None,
     master: Annotated[str, typer.Option(help="Spark master")] = "local[*]",
+    server: remote.ServerOption = None,
+    token: remote.TokenOption = None,
+    token_file: remote.TokenFileOption = None,
+    ca: remote.CaOption = None,
 ) -> None:
     """Print what a query gives over the history that a connection point keeps.
 
     If the network runs, its process answers; else the history is read from the directory, which
-    stays as it is.
+    stays as it is. With --server, the server answers.
     """
+    if len(places) == 2:
+        point, sql = places
+        with remote.connected(server, token, token_file, ca) as client:
+            _write(remote.attach_there(client, point, sql, follow), point, output)
+        return
+    if len(places) != 3 or any((token, token_file, ca)):
+        raise UsageError(
+            "BAD_OPTION", f"expected STATE POINT SQL, or --server URL POINT SQL, found {places}"
+        )
+    state, point, sql = Path(places[0]), places[1], places[2]
     if is_served(state):
         _write(ask(state, point, sql, follow=follow), point, output)
         return
@@ -61,21 +78,5 @@ def attach(
 
 
 def _write(tables: Iterator[pa.Table], name: str, output: Path | None) -> None:
-    sink: Sink | None = None
-    rows = 0
-    try:
-        for table in tables:
-            if output is None:
-                typer.echo(bytes(json_lines(table)).decode(), nl=False)
-            elif sink is None:
-                sink = open_sink(name, str(output), parameter_types(table))
-                sink.open(None)
-            if sink is not None and table.num_rows:
-                sink.write(Delivery(name, table, (rows, b""), (rows, b"")))
-            rows += table.num_rows
-    except KeyboardInterrupt:
-        pass
-    finally:
-        if sink is not None:
-            sink.close()
+    rows = write_tables(tables, name, output)
     typer.echo(f"{rows:,} rows", err=True)

@@ -16,7 +16,10 @@ from auroral.errors import UsageError, closest
 
 def bench(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="micro | oop | cacq | independent | history | qos")
+        str,
+        typer.Argument(
+            metavar="NAME", help="micro | oop | cacq | independent | history | qos | server"
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="a tenth of the work, rougher")] = False,

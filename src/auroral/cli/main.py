@@ -18,9 +18,11 @@ from auroral.cli import (
     diff,
     explain,
     find,
+    remote,
     rescale,
     run,
     schema,
+    serve,
     simulate,
 )
 from auroral.errors import AuroralError
@@ -54,6 +56,7 @@ def options(
 
 app.command("check")(check.check)
 app.command("run")(run.run)
+app.command("serve")(serve.serve)
 app.command("explain")(explain.explain)
 app.command("schema")(schema.schema)
 app.command("rescale")(rescale.rescale)
@@ -61,6 +64,14 @@ app.command("find")(find.find)
 app.command("diff")(diff.diff)
 app.add_typer(catalog.app, name="catalog")
 app.command("attach")(attach.attach)
+app.command("enqueue")(remote.enqueue)
+app.command("dequeue")(remote.dequeue)
+app.command("stats")(remote.stats)
+app.command("pause")(remote.pause)
+app.command("resume")(remote.resume)
+app.command("step")(remote.step)
+app.command("story")(remote.story)
+app.command("sql")(remote.sql)
 app.command("bench")(bench.bench)
 app.command("simulate")(simulate.simulate)
 app.command("analyze")(analyze.analyze)

@@ -13,8 +13,10 @@ from typing import Annotated, Any
 
 import typer
 
+from auroral.cli import remote
 from auroral.cli.check import NetworkFile
 from auroral.cli.display import Display, summary
+from auroral.client import Client
 from auroral.engine import Engine
 from auroral.engine.ingest.declared_sources import declared_source
 from auroral.errors import SinkError, UsageError, closest, list_existing
@@ -72,13 +74,30 @@ def run(
     seconds: Annotated[
         float | None, typer.Option("--for", metavar="SECONDS", min=0, help="stop after so long")
     ] = None,
+    server: remote.ServerOption = None,
+    token: remote.TokenOption = None,
+    token_file: remote.TokenFileOption = None,
+    ca: remote.CaOption = None,
 ) -> None:
-    """Run a network until its inputs end, or until Ctrl-C."""
+    """Run a network until its inputs end, or until Ctrl-C; or let a server run it."""
+    if server:
+        here = {
+            "--train": train,
+            "--hold": hold or None,
+            "--state": state,
+            "--durability": durability,
+            "--clock": clock,
+            "--dead-letters": dead_letters,
+            "--jars": jars,
+            "--for": seconds,
+        }
+        _run_there(remote.connected(server, token, token_file, ca), file, inputs, outputs, here)
+        return
     _show_warnings()
     network = Network.load(file, imports=True)
     network = with_late_outputs(network, [_pair(text)[0] for text in outputs or []])
     checked = network.check()
-    given = _pairs(inputs, "--input", "stream", network.streams)
+    given = named_paths(inputs, "--input", "stream", network.streams)
     live = [name for name, s in network.streams.items() if s.source and name not in given]
     if not given and not live:
         raise UsageError(
@@ -100,7 +119,7 @@ def run(
     )
     for source in sources:
         engine.bind_source(source)
-    targets = _bind_sinks(engine, checked, outputs)
+    targets = bind_sinks(engine, checked, outputs)
     engine.check()
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -134,6 +153,28 @@ def run(
     for name, reason in _failed(stats).items():
         hint = "once that is mended, the same command goes on" if state is not None else None
         raise SinkError("SINK_FAILED", reason, where=f"output {name}", hint=hint)
+
+
+def _run_there(
+    client: Client,
+    file: Path,
+    inputs: list[str] | None,
+    outputs: list[str] | None,
+    here: Mapping[str, Any],
+) -> None:
+    """Deploy the network to a server, and feed it."""
+    odd = [option for option, value in here.items() if value is not None]
+    if odd:
+        raise UsageError(
+            "BAD_OPTION",
+            f"{', '.join(odd)} belongs to a run of its own; with --server, the server has it",
+        )
+    network = Network.load(file)
+    names = [*network.outputs, *network.queries]
+    given = named_paths(inputs, "--input", "stream", network.streams)
+    targets = named_paths(outputs, "--output", "output", names)
+    with client:
+        remote.deploy(client, file, given, targets)
 
 
 def _show_warnings() -> None:
@@ -194,7 +235,8 @@ def _finish(engine: Engine) -> None:
         engine.finish()
 
 
-def _pairs(given: list[str] | None, option: str, what: str, names: Any) -> dict[str, str]:
+def named_paths(given: list[str] | None, option: str, what: str, names: Any) -> dict[str, str]:
+    """The paths that an option gives to names, each once and each of something that exists."""
     found: dict[str, str] = {}
     for text in given or []:
         name, equals, path = _pair(text)
@@ -225,8 +267,8 @@ def _pair(text: str) -> tuple[str, str, str]:
     return text.partition("=")
 
 
-def _bind_sinks(
-    engine: Engine, checked: CheckedNetwork, outputs: list[str] | None
+def bind_sinks(
+    engine: Engine, checked: CheckedNetwork, outputs: list[str] | None, *, console: bool = True
 ) -> dict[str, str]:
     """Give outputs their sinks; with no `--output` at all, those without one go to the console."""
     network = checked.network
@@ -243,7 +285,7 @@ def _bind_sinks(
         if family is not None:
             names[name] = name
             schemas[name] = Schema(schemas[family].fields[1:])  # a member gives no key
-    given = _pairs(outputs, "--output", "output", names)
+    given = named_paths(outputs, "--output", "output", names)
     targets = dict(given)
     for name, path in given.items():
         engine.bind_sink(name, open_sink(name, path, schemas[names[name]]))
@@ -253,7 +295,7 @@ def _bind_sinks(
             continue
         if output is not None and output.sink:
             targets[name] = str(output.sink.get("path", output.sink.get("format")))
-        elif not given:
+        elif not given and console:
             spec = {"format": "console"}
             engine.bind_sink(name, open_sink(name, spec, schemas[names[name]]))
             targets[name] = "console"

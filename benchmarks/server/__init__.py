@@ -1,0 +1,1 @@
+"""What the server adds: how fast tuples get in, how soon results are seen, what it costs."""

@@ -1,0 +1,121 @@
+"""The application: routes, guards and errors put together around one engine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError, ResponseValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from auroral import __version__
+from auroral.server.access import unexpected
+from auroral.server.describing import describe_interface
+from auroral.server.guards import RequestGuard
+from auroral.server.log_ring import LogRing
+from auroral.server.offload import EngineCalls
+from auroral.server.problems import RequestError, bad_body, problem_response
+from auroral.server.routes import (
+    beginning,
+    control,
+    data,
+    looking,
+    network,
+    operating,
+    sockets,
+    working,
+)
+from auroral.server.sampler import PictureSampler
+from auroral.server.service import EngineService
+from auroral.server.static_files import StudioFiles
+from auroral.server.tokens import AccessTokens
+
+API = "/api/v1"
+
+
+def create_app(service: EngineService, tokens: AccessTokens) -> ASGIApp:
+    """The ASGI application of a service; it does not end the engine."""
+    limits = service.settings.limits
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        state, sampled = app.state, logging.getLogger("auroral")
+        sampled.addHandler(state.logs)
+        sampling = asyncio.create_task(state.sampler.run())
+        try:
+            yield
+        finally:
+            sampling.cancel()
+            await asyncio.gather(sampling, return_exceptions=True)
+            sampled.removeHandler(state.logs)
+            state.sampler.close()
+            for pool in (state.calls, state.followers):
+                pool.close()
+
+    app = FastAPI(
+        title="Auroral",
+        version=__version__,
+        summary="A data stream manager on Spark",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        middleware=[Middleware(GZipMiddleware, minimum_size=1024)],
+        exception_handlers={
+            HTTPException: _http_error,
+            RequestValidationError: _invalid,
+            ResponseValidationError: _failed,
+            RequestError: _refused,
+            Exception: _failed,
+        },
+    )
+    app.state.service, app.state.tokens = service, tokens
+    app.state.calls = EngineCalls(limits.workers, limits.request_s)
+    app.state.followers = EngineCalls(limits.sockets, limits.request_s)
+    app.state.sampler, app.state.logs = PictureSampler(service), LogRing()
+    parts = [
+        (API, one.router) for one in (network, beginning, data, sockets, looking, control, working)
+    ]
+    parts.append(("", operating.router))
+    for prefix, router in parts:
+        app.include_router(router, prefix=prefix)
+    describe_interface(app, parts)
+    app.mount("/", StudioFiles(service.settings.static))
+    guard = RequestGuard(app, limits=limits, hosts=service.settings.hosts)
+    app.state.guard = guard
+    return guard
+
+
+async def _http_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    codes = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
+    code = codes.get(error.status_code, "BAD_REQUEST")
+    return problem_response(
+        RequestError(error.status_code, code, str(error.detail), headers=dict(error.headers or {}))
+    )
+
+
+async def _invalid(_request: Request, error: Exception) -> Response:
+    """A body or a parameter that does not fit its model."""
+    assert isinstance(error, RequestValidationError)
+    first: dict[str, Any] = dict(error.errors()[0]) if error.errors() else {}
+    where = ".".join(str(part) for part in first.get("loc", ()))
+    return problem_response(bad_body(f"{where}: {first.get('msg', 'it does not fit')}"))
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestError)
+    return problem_response(error)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    return problem_response(unexpected(request, error))

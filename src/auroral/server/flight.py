@@ -1,0 +1,334 @@
+"""Arrow Flight: batches go into streams and out of outputs as Arrow, without Python rows."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyarrow import flight
+
+from auroral.engine import Engine
+from auroral.engine.inspect.followers import Follower
+from auroral.errors import AuroralError, RunError, UsageError, closest, list_existing
+from auroral.server.addresses import FeedAddress
+from auroral.server.tokens import Role, may
+
+ACTIONS = {
+    "stats": "Statistics of the engine, as JSON.",
+    "describe": "What is known of one entity, as JSON; the body is its name.",
+}
+_STOP_S = 5.0
+_FOLLOW_S = 0.25
+_ROWS = 64 * 1024
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class FlightTls:
+    """The certificate and key that the server has, in PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+class FlightFeed:
+    """A Flight server beside the engine; `start` binds it, `address` says where.
+
+    `role_of` tells the role of a token, or None. Without TLS it binds to the loopback only,
+    unless `insecure`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        address: FeedAddress,
+        role_of: Callable[[str], Role | None],
+        *,
+        tls: FlightTls | None = None,
+        insecure: bool = False,
+    ):
+        address.require_safe("--flight", tls=tls is not None, insecure=insecure)
+        self._engine = engine
+        self._bind = address
+        self._role_of = role_of
+        self._tls = tls
+        self._server: _FlightServer | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Bind and begin to serve."""
+        scheme = "grpc+tls" if self._tls else "grpc+tcp"
+        if self._bind.path is not None:
+            self._bind.clear_path()
+            location = f"grpc+unix://{self._bind.path}"
+        else:
+            location = f"{scheme}://{self._bind.host}:{self._bind.port}"
+        given: dict[str, Any] = {}
+        if self._tls:
+            given["tls_certificates"] = [(self._tls.certificate, self._tls.key)]
+        try:
+            with self._bind.private():
+                self._server = _FlightServer(
+                    self._engine,
+                    location,
+                    middleware={"role": _RoleMiddlewareFactory(self._role_of)},
+                    **given,
+                )
+        except (pa.ArrowException, flight.FlightError, OSError) as error:
+            raise RunError(
+                "CANNOT_BIND", f"cannot bind {self._bind}: {error}", where="--flight"
+            ) from None
+        self._thread = threading.Thread(
+            target=self._server.serve, daemon=True, name="auroral-flight"
+        )
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """Where clients connect to."""
+        if self._server is None or self._bind.path is not None:
+            return f"grpc+unix://{self._bind.path}"
+        scheme = "grpc+tls" if self._tls else "grpc"
+        return f"{scheme}://{self._bind.shown_host}:{self._server.port}"
+
+    def statistics(self) -> dict[str, int]:
+        """Nothing: streams and outputs have their own figures."""
+        return {}
+
+    def stop(self) -> None:
+        """Take no more calls; those under way that do not end are cut off."""
+        server, self._server = self._server, None
+        if server is None:
+            return
+        server.stopping.set()
+        # It waits for calls under way; a client that says nothing must not hold it up.
+        closing = threading.Thread(target=server.shutdown, daemon=True)
+        closing.start()
+        closing.join(_STOP_S)
+        if self._bind.path is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._bind.path)
+
+
+class _RoleMiddleware(flight.ServerMiddleware):  # type: ignore[misc]
+    """Knows the role of a call."""
+
+    def __init__(self, role: Role):
+        self.role = role
+
+
+class _RoleMiddlewareFactory(flight.ServerMiddlewareFactory):  # type: ignore[misc]
+    """Refuses calls without a token."""
+
+    def __init__(self, role_of: Callable[[str], Role | None]):
+        self._role_of = role_of
+
+    def start_call(self, _info: Any, headers: Mapping[str, list[str]]) -> _RoleMiddleware:
+        for name, values in headers.items():
+            if name.lower() == "authorization":
+                for value in values:
+                    kind, _, token = value.partition(" ")
+                    role = self._role_of(token.strip()) if kind.lower() == "bearer" else None
+                    if role is not None:
+                        return _RoleMiddleware(role)
+        raise flight.FlightUnauthenticatedError(
+            "UNAUTHENTICATED: expected authorization: Bearer TOKEN"
+        )
+
+
+class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
+    """The calls."""
+
+    def __init__(self, engine: Engine, location: str, **given: Any):
+        self._engine = engine
+        self.stopping = threading.Event()
+        super().__init__(location, **given)
+
+    def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
+        """Enqueue batches; each is acknowledged when it is durable."""
+        _require(context, "operator")
+        stream = _path(descriptor)
+        _told(lambda: self._stream_schema(stream))
+        counted = {"accepted": 0, "dead": 0}
+        for chunk in reader:
+            position = _position(chunk.app_metadata)
+            if chunk.data is not None:
+                receive = partial(self._engine.receive, stream, chunk.data, position=position)
+                receipt = _told(receive)
+                counted["accepted"] += receipt.accepted
+                counted["dead"] += receipt.dead
+            said = {**counted, "position": position}
+            writer.write(pa.py_buffer(json.dumps(said).encode()))
+
+    def do_get(self, context: Any, ticket: Any) -> Any:
+        """What an output has, taken, or what it gives from now on, followed."""
+        wanted = _Wanted.parse(ticket.ticket)
+        _require(context, "operator" if wanted.take else "viewer")
+        if wanted.take:
+            table = _told(lambda: self._engine.dequeue(wanted.output, wanted.limit))
+            return flight.RecordBatchStream(table)
+        schema = _told(lambda: self._output_schema(wanted.output))
+        follower = _told(lambda: self._engine.follow(wanted.output))
+        return flight.GeneratorStream(schema, self._followed(context, follower, wanted.limit))
+
+    def _followed(
+        self, context: Any, follower: Follower, left: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            while not self.stopping.is_set() and not context.is_cancelled():
+                table = follower.next(_FOLLOW_S)
+                if table is None:
+                    continue
+                table = table if left is None else table.slice(0, left)
+                yield from table.to_batches(_ROWS)
+                left = None if left is None else left - table.num_rows
+                if left == 0:
+                    return
+        finally:
+            follower.close()
+
+    def list_flights(self, context: Any, _criteria: bytes) -> Iterator[Any]:
+        """Streams, whose path is their name, and outputs, below `outputs`."""
+        _require(context, "viewer")
+        for stream in self._engine.list_entities()["streams"]:
+            yield self._stream_info(stream)
+        for output in self._outputs():
+            yield self._output_info(output)
+
+    def get_flight_info(self, context: Any, descriptor: Any) -> Any:
+        """One of them; `[NAME]` is a stream, else an output."""
+        _require(context, "viewer")
+        path = _parts(descriptor)
+        if len(path) == 1 and path[0] in self._engine.list_entities()["streams"]:
+            return _told(lambda: self._stream_info(path[0]))
+        return _told(lambda: self._output_info(path[-1]))
+
+    def list_actions(self, _context: Any) -> list[Any]:
+        return [flight.ActionType(name, text) for name, text in ACTIONS.items()]
+
+    def do_action(self, context: Any, action: Any) -> Iterator[Any]:
+        """Statistics and descriptions."""
+        _require(context, "viewer")
+        if action.type == "stats":
+            found = _told(self._engine.stats)
+        elif action.type == "describe":
+            name = action.body.to_pybytes().decode(errors="replace")
+            found = _told(lambda: self._engine.describe(name))
+        else:
+            raise pa.ArrowInvalid(
+                str(
+                    UsageError(
+                        "BAD_CALL",
+                        f"there is no action {action.type}; {list_existing(ACTIONS)}",
+                        hint=closest(action.type, ACTIONS),
+                    )
+                )
+            )
+        yield flight.Result(pa.py_buffer(json.dumps(found, default=str).encode()))
+
+    # ── what there is ──
+
+    def _outputs(self) -> list[str]:
+        found = self._engine.list_entities()
+        return [*found["outputs"], *found["queries"]]
+
+    def _stream_schema(self, stream: str) -> pa.Schema:
+        streams = self._engine.network.streams
+        if stream not in streams:
+            raise UsageError(
+                "UNKNOWN_STREAM",
+                f"there is no stream {stream}; {list_existing(streams)}",
+                hint=closest(stream, streams),
+            )
+        return streams[stream].schema_.arrow()
+
+    def _output_schema(self, output: str) -> pa.Schema:
+        return self._engine.dequeue(output, 0).schema
+
+    def _stream_info(self, stream: str) -> Any:
+        descriptor = flight.FlightDescriptor.for_path(stream)
+        return flight.FlightInfo(self._stream_schema(stream), descriptor, [], -1, -1)
+
+    def _output_info(self, output: str) -> Any:
+        descriptor = flight.FlightDescriptor.for_path("outputs", output)
+        ticket = flight.Ticket(json.dumps({"output": output, "take": True}).encode())
+        endpoint = flight.FlightEndpoint(ticket, [])
+        return flight.FlightInfo(self._output_schema(output), descriptor, [endpoint], -1, -1)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What a ticket asks for."""
+
+    output: str
+    take: bool
+    limit: int | None
+
+    @staticmethod
+    def parse(ticket: bytes) -> _Wanted:
+        try:
+            given = json.loads(ticket)
+            wanted = _Wanted(given["output"], given.get("take", True), given.get("limit"))
+            number = wanted.limit is None or (
+                isinstance(wanted.limit, int) and not isinstance(wanted.limit, bool)
+            )
+            if (
+                isinstance(wanted.output, str)
+                and isinstance(wanted.take, bool)
+                and number
+                and (wanted.limit is None or wanted.limit >= 0)
+            ):
+                return wanted
+        except (ValueError, KeyError, TypeError, AttributeError):
+            pass
+        raise pa.ArrowInvalid(
+            'BAD_CALL: expected a ticket such as {"output": "alerts", "take": true, "limit": 100}'
+        )
+
+
+def _require(context: Any, role: Role) -> None:
+    has = context.get_middleware("role").role
+    if not may(has, role):
+        raise flight.FlightUnauthorizedError(f"FORBIDDEN: needs the role {role}, has {has}")
+
+
+def _parts(descriptor: Any) -> list[str]:
+    path = [part.decode(errors="replace") for part in descriptor.path or ()]
+    if not path:
+        raise pa.ArrowInvalid("BAD_CALL: expected a descriptor with the path of a stream")
+    return path
+
+
+def _path(descriptor: Any) -> str:
+    path = _parts(descriptor)
+    if len(path) != 1:
+        raise pa.ArrowInvalid(f"BAD_CALL: expected the path of a stream, found {path}")
+    return path[0]
+
+
+def _position(metadata: Any) -> Any:
+    """The position that comes with a batch: JSON with the key `position`, or none."""
+    if metadata is None or metadata.size == 0:
+        return None
+    try:
+        return json.loads(metadata.to_pybytes())["position"]
+    except (ValueError, KeyError, TypeError):
+        raise pa.ArrowInvalid('BAD_CALL: expected metadata such as {"position": 17}') from None
+
+
+def _told(call: Callable[[], T]) -> T:
+    """The answer of the engine; its errors as Flight tells them, the code in front."""
+    try:
+        return call()
+    except UsageError as error:
+        kind = pa.ArrowKeyError if error.code.startswith("UNKNOWN_") else pa.ArrowInvalid
+        raise kind(str(error)) from None
+    except AuroralError as error:
+        raise flight.FlightServerError(str(error)) from None

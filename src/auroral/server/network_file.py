@@ -1,0 +1,69 @@
+"""The network file and the layout beside it: written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from auroral.errors import UsageError
+from auroral.network.files import document_text
+from auroral.server.models import StudioLayout
+
+
+class NetworkFile:
+    """Where the network of a server is kept, and the layout of its canvas.
+
+    The first time a file that a person wrote is replaced, it stays as `FILE.bak`: comments and
+    order of the file are lost when it is written anew.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.layout_path = path.with_name(f"{path.name}.layout.json")
+        self._written: bytes | None = None
+
+    def write(self, document: dict[str, Any]) -> None:
+        """Let the file say what runs."""
+        text = document_text(document, self.path).encode()
+        before = self.path.read_bytes() if self.path.exists() else None
+        if before == text:
+            return
+        if before is not None and before != self._written:
+            replace_file(self.path.with_name(f"{self.path.name}.bak"), before)
+        replace_file(self.path, text)
+        self._written = text
+
+    def layout(self) -> StudioLayout:
+        """Where people put things; nothing yet if there is no such file, or it is unreadable."""
+        try:
+            return StudioLayout.model_validate_json(self.layout_path.read_bytes())
+        except (OSError, ValueError):
+            return StudioLayout()
+
+    def save_layout(self, layout: StudioLayout) -> None:
+        """Keep where people put things."""
+        text = json.dumps(layout.model_dump(mode="json"), indent=1, ensure_ascii=False)
+        replace_file(self.layout_path, text.encode())
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put content in the place of a file; who reads it sees the old or the new one."""
+    try:
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, mode)
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        problem = f"cannot write the file: {error.strerror}"
+        raise UsageError("CANNOT_WRITE", problem, where=str(path)) from None

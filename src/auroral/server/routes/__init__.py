@@ -1,0 +1,1 @@
+"""The calls of the REST interface, one module for each concern."""

@@ -1,0 +1,69 @@
+"""What programs need besides: positions, waiting, the results and matches of many queries."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from auroral.errors import RunError
+from auroral.server.access import RoleRoute, needs
+from auroral.server.asking import run, service_of, table_response
+from auroral.server.models import DrainOrder, DrainReport, StreamPosition, TableRows
+from auroral.server.routes.data import TABLE_ANSWERS, Limit
+
+router = APIRouter(route_class=RoleRoute)
+_SHARE = 0.8
+"""Of the time that a request may take, how much of it may be spent waiting."""
+
+
+@router.get("/streams/{stream}/position")
+@needs("viewer")
+async def position(request: Request, stream: str) -> StreamPosition:
+    """The position of the last batch that was taken with one."""
+    engine = service_of(request).engine
+    return StreamPosition(position=await run(request, lambda: engine.position(stream)))
+
+
+@router.post("/control/drain")
+@needs("operator")
+async def drain(request: Request, order: DrainOrder) -> DrainReport:
+    """Wait until everything that was enqueued is processed and delivered, or for a while."""
+    service = service_of(request)
+    wait_s = min(order.timeout_s, _SHARE * service.settings.limits.request_s)
+
+    def wait() -> bool:
+        try:
+            service.engine.drain(wait_s)
+        except RunError as error:
+            if error.code != "TIMEOUT":
+                raise
+            return False
+        return True
+
+    return DrainReport(drained=await run(request, wait))
+
+
+@router.get("/results", response_model=TableRows, responses=TABLE_ANSWERS)
+@needs("operator")
+async def results(request: Request, name: str | None = None, limit: Limit = 1000) -> Response:
+    """Take the results of many queries, each tuple once, with the list of its `queries`."""
+    service = service_of(request)
+    most = min(limit, service.settings.limits.answer_rows)
+    return await table_response(request, lambda: service.engine.dequeue_all(name, most), whole=True)
+
+
+@router.get("/matches", response_model=TableRows, responses=TABLE_ANSWERS)
+@needs("viewer")
+async def matches(
+    request: Request, query: Annotated[str | None, Query(max_length=400)] = None
+) -> Response:
+    """How often each query matched, and on how many tuples it failed."""
+    engine = service_of(request).engine
+
+    def found() -> Any:
+        return engine.matches(query)
+
+    return await table_response(request, found)

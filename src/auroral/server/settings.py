@@ -1,0 +1,50 @@
+"""What a server may be told: limits, and what networks from the wire may name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """How much one server takes on; beyond that it says no instead of growing."""
+
+    body_bytes: int = 64 << 20
+    """The largest body of a request."""
+    rows: int = 1_000_000
+    """The most rows of one request."""
+    answer_rows: int = 100_000
+    """The most rows of one answer; a table with more is marked `truncated`."""
+    requests: int = 256
+    """Requests at the same time."""
+    sockets: int = 64
+    """WebSockets at the same time."""
+    request_s: float = 60.0
+    """After so many seconds a request is answered with TIMEOUT; what it began goes on."""
+    slow_socket_s: float = 15.0
+    """A client that takes no frame for so long is disconnected."""
+    workers: int = 16
+    """Threads that call the engine."""
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """How a server behaves besides its limits."""
+
+    limits: ServerLimits = field(default_factory=ServerLimits)
+    hosts: Sequence[str] | None = None
+    """Names by which requests may address the server; None: any."""
+    modules: frozenset[str] = frozenset()
+    """Modules of Python functions that networks from the wire may name."""
+    roots: Sequence[Path] = ()
+    """Directories below which networks from the wire may read and write files."""
+    variables: frozenset[str] = frozenset()
+    """Variables of the environment that networks from the wire may name."""
+    jars: frozenset[str] = frozenset()
+    """Files with connectors that networks from the wire may name."""
+    static: Path | None = None
+    """The built studio; None: the one in the package."""
+    master: str = "local[*]"
+    """The Spark master, for `GET /server`."""

@@ -1,0 +1,224 @@
+"""Arrow Flight: batches in, results out, tokens, roles, exactly once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import flight
+
+from auroral.engine import Engine
+from auroral.errors import UsageError
+from auroral.server.addresses import FeedAddress
+from auroral.server.flight import FlightFeed, FlightTls
+from tests.server.feeding import role_of, running
+
+REPORTS = pa.schema([("sid", pa.int32()), ("pos", pa.float64()), ("name", pa.string())])
+
+
+@contextmanager
+def serving(
+    engine: Engine, address: str = "0", tls: FlightTls | None = None
+) -> Iterator[FlightFeed]:
+    feed = FlightFeed(engine, FeedAddress.parse(address, "--flight"), role_of, tls=tls)
+    feed.start()
+    try:
+        yield feed
+    finally:
+        feed.stop()
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with running() as engine:
+        yield engine
+
+
+@pytest.fixture
+def client(engine: Engine) -> Iterator[flight.FlightClient]:
+    with serving(engine) as feed, flight.FlightClient(feed.address) as client:
+        yield client
+
+
+def bearing(token: str) -> flight.FlightCallOptions:
+    return flight.FlightCallOptions(headers=[(b"authorization", f"Bearer {token}".encode())])
+
+
+def batch(*rows: tuple[Any, Any, Any]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    return pa.record_batch(
+        [pa.array(c, f.type) for c, f in zip(columns, REPORTS, strict=True)], REPORTS
+    )
+
+
+def put(
+    client: flight.FlightClient,
+    *batches: pa.RecordBatch,
+    stream: str = "reports",
+    token: str = "operate",
+    positions: list[Any] | None = None,
+) -> list[dict[str, Any]]:
+    """Send batches one by one, and what was acknowledged."""
+    descriptor = flight.FlightDescriptor.for_path(stream)
+    writer, reader = client.do_put(descriptor, batches[0].schema, bearing(token))
+    said = []
+    for i, one in enumerate(batches):
+        if positions is None:
+            writer.write_batch(one)
+        else:
+            writer.write_with_metadata(one, json.dumps(positions[i]).encode())
+        told = reader.read()
+        if told is None:  # refused: closing tells why
+            break
+        said.append(json.loads(told.to_pybytes()))
+    writer.close()
+    return said
+
+
+def take(client: flight.FlightClient, token: str = "operate", **ticket: Any) -> pa.Table:
+    given = flight.Ticket(json.dumps({"output": "hot", **ticket}).encode())
+    return client.do_get(given, bearing(token)).read_all()
+
+
+def test_batches_go_in_and_results_come_out(engine: Engine, client: flight.FlightClient) -> None:
+    said = put(client, batch((1, 31.0, "a"), (2, 3.0, "b")), batch())
+    assert [one["accepted"] for one in said] == [2, 2]
+    engine.drain()
+    put(client, batch((3, 40.0, None)))
+    engine.drain()
+    assert take(client, limit=1).to_pylist() == [{"sid": 1, "pos": 31.0, "name": "a"}]
+    assert take(client).to_pylist() == [{"sid": 3, "pos": 40.0, "name": None}]
+    assert take(client).num_rows == 0
+
+
+def test_columns_are_cast_without_loss_or_refused(
+    engine: Engine, client: flight.FlightClient
+) -> None:
+    wide = pa.record_batch(
+        {"name": pa.array(["a", "b"], pa.large_string()), "sid": [1, 1 << 40], "pos": [31, 32]}
+    )
+    said = put(client, wide)
+    assert (said[0]["accepted"], said[0]["dead"]) == (1, 1)
+    engine.drain()
+    assert take(client).to_pylist() == [{"sid": 1, "pos": 31.0, "name": "a"}]
+    assert "expected int, found 1099511627776" in engine.dead_letters.read_text()
+    with pytest.raises(pa.ArrowInvalid, match=r"BAD_BATCH.*missing pos, name; unknown x"):
+        put(client, pa.record_batch({"sid": [1], "x": [2]}))
+
+
+def test_a_position_makes_a_batch_count_once(engine: Engine, client: flight.FlightClient) -> None:
+    first, second = batch((1, 31.0, "a")), batch((2, 32.0, "b"))
+    put(client, first, second, positions=[{"position": 1}, {"position": 2}])
+    again = put(client, second, positions=[{"position": 2}])
+    assert again == [{"accepted": 0, "dead": 0, "position": 2}]
+    engine.drain()
+    assert take(client).column("sid").to_pylist() == [1, 2]
+    assert engine.position("reports") == 2
+    with pytest.raises(pa.ArrowInvalid, match=r"BAD_CALL.*position"):
+        put(client, first, positions=[17])
+
+
+def test_an_output_is_followed_without_taking(engine: Engine, client: flight.FlightClient) -> None:
+    found: list[pa.Table] = []
+    given = flight.Ticket(b'{"output": "hot", "take": false, "limit": 2}')
+    stream = client.do_get(given, bearing("view"))
+    assert stream.schema.names == REPORTS.names
+    reading = threading.Thread(target=lambda: found.append(stream.read_all()))
+    reading.start()
+    sid = 0
+    while reading.is_alive():  # it may begin to follow after the first
+        sid += 1
+        put(client, batch((sid, 31.0, "a")))
+        engine.drain()
+        reading.join(0.05)
+    assert found[0].num_rows == 2
+    assert take(client).num_rows == sid
+
+
+def test_everything_is_listed_with_its_schema(client: flight.FlightClient) -> None:
+    flights = {
+        tuple(part.decode() for part in info.descriptor.path): info.schema.names
+        for info in client.list_flights(options=bearing("view"))
+    }
+    assert flights == {("reports",): REPORTS.names, ("outputs", "hot"): REPORTS.names}
+    info = client.get_flight_info(flight.FlightDescriptor.for_path("hot"), bearing("view"))
+    assert json.loads(info.endpoints[0].ticket.ticket) == {"output": "hot", "take": True}
+    with pytest.raises(KeyError, match="UNKNOWN_OUTPUT"):
+        client.get_flight_info(flight.FlightDescriptor.for_path("cold"), bearing("view"))
+
+
+def test_actions_tell_statistics(engine: Engine, client: flight.FlightClient) -> None:
+    put(client, batch((1, 31.0, "a")))
+    engine.drain()
+    (stats,) = client.do_action(flight.Action("stats", b""), bearing("view"))
+    assert json.loads(stats.body.to_pybytes())["streams"]["reports"]["in"] == 1
+    (told,) = client.do_action(flight.Action("describe", b"hot"), bearing("view"))
+    assert json.loads(told.body.to_pybytes())["name"] == "hot"
+    with pytest.raises(pa.ArrowInvalid, match=r"BAD_CALL.*describe, stats"):
+        list(client.do_action(flight.Action("start", b""), bearing("view")))
+    assert {found.type for found in client.list_actions(bearing("view"))} == {"stats", "describe"}
+
+
+@pytest.mark.parametrize("token", ["", "wrong"])
+def test_without_a_token_nothing_is_told(client: flight.FlightClient, token: str) -> None:
+    with pytest.raises(flight.FlightUnauthenticatedError):
+        list(client.list_flights(options=bearing(token)))
+    with pytest.raises(flight.FlightUnauthenticatedError):
+        take(client, token)
+    with pytest.raises(flight.FlightUnauthenticatedError):
+        put(client, batch((1, 31.0, "a")), token=token)
+
+
+def test_roles_say_what_may_be_done(engine: Engine, client: flight.FlightClient) -> None:
+    with pytest.raises(flight.FlightUnauthorizedError, match="operator"):
+        put(client, batch((1, 31.0, "a")), token="view")
+    with pytest.raises(flight.FlightUnauthorizedError, match="operator"):
+        take(client, "view")
+    assert engine.stats()["streams"]["reports"]["in"] == 0
+
+
+def test_mistakes_are_told_in_words(client: flight.FlightClient) -> None:
+    with pytest.raises(KeyError, match=r"UNKNOWN_STREAM.*reports"):
+        put(client, batch((1, 31.0, "a")), stream="report")
+    with pytest.raises(pa.ArrowInvalid, match="expected a ticket"):
+        take(client, take="yes")
+    with pytest.raises(pa.ArrowInvalid, match="expected a ticket"):
+        take(client, limit=-1)
+
+
+def test_a_unix_socket_is_private(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "flight.sock"
+    with serving(engine, f"unix:{path}") as feed:
+        assert path.stat().st_mode & 0o077 == 0
+        with flight.FlightClient(feed.address) as client:
+            put(client, batch((1, 31.0, "a")))
+    assert not path.exists()
+
+
+def test_it_stops_although_a_client_says_nothing(engine: Engine) -> None:
+    with serving(engine) as feed, flight.FlightClient(feed.address) as client:
+        writer, _ = client.do_put(
+            flight.FlightDescriptor.for_path("reports"), REPORTS, bearing("edit")
+        )
+        writer.write_batch(batch((1, 31.0, "a")))
+        follower = client.do_get(
+            flight.Ticket(b'{"output": "hot", "take": false}'), bearing("view")
+        )
+        threading.Timer(0.1, writer.close).start()
+        feed.stop()
+        assert follower.read_all().num_rows <= 1
+
+
+def test_others_cannot_be_reached_without_tls(engine: Engine) -> None:
+    for address in ("0.0.0.0:0", "[::]:0", "example.com:1"):
+        with pytest.raises(UsageError, match="INSECURE_BIND"):
+            FlightFeed(engine, FeedAddress.parse(address, "--flight"), role_of)
+    FlightFeed(engine, FeedAddress.parse("0.0.0.0:0", "--flight"), role_of, insecure=True)
+    with pytest.raises(UsageError, match="BAD_ADDRESS"):
+        FeedAddress.parse("nowhere", "--flight")

@@ -1,0 +1,128 @@
+"""WebSockets: pictures that patches keep up to date, followers, and clients that do not read."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection
+
+from auroral.server.delta import apply_patch, without_nulls
+from auroral.server.settings import ServerLimits
+from tests.server.serving import READINGS, Site, site
+
+
+@pytest.fixture(scope="module")
+def plant() -> Iterator[Site]:
+    with site() as found:
+        yield found
+
+
+def frames(opened: ClientConnection, kind: str) -> Iterator[dict[str, Any]]:
+    """The frames of a kind, as they come."""
+    while True:
+        frame = json.loads(opened.recv(timeout=20))
+        if frame["type"] == kind:
+            yield frame
+
+
+def test_patches_keep_a_picture_up_to_date(plant: Site) -> None:
+    with plant.socket("live") as opened:
+        opened.send(json.dumps({"picture": True}))
+        coming = frames(opened, "picture")
+        first = next(coming)
+        assert first["whole"]
+        picture, seq = without_nulls(first["picture"]), first["seq"]
+        plant.ask("POST", "streams/readings", json=READINGS)
+        entered = first["picture"]["arcs"]["readings"]["tuples"] + len(READINGS)
+        for frame in coming:
+            assert not frame["whole"]
+            assert frame["seq"] > seq
+            picture, seq = apply_patch(picture, frame["patch"]), frame["seq"]
+            if picture["arcs"]["readings"]["tuples"] == entered:
+                break
+        assert picture["arcs"]["readings"]["rate"] > 0
+        assert picture["state"] == "running"
+
+
+def test_samples_and_stories_come_when_they_change(plant: Site) -> None:
+    with plant.socket("live") as opened:
+        wanted = {"samples": [{"arc": "hot", "limit": 2}], "stories": ["hot", "nope"]}
+        opened.send(json.dumps(wanted))
+        assert next(frames(opened, "sample"))["arc"] == "hot"
+        plant.ask("POST", "streams/readings", json=[{"machine": "x", "at": 99, "celsius": 111.0}])
+        for frame in frames(opened, "sample"):
+            if [row[2:] for row in frame["table"]["rows"]][-1:] == [["x", 99, 111.0]]:
+                break
+        bad = {"samples": [{"arc": "nope", "limit": 2}]}
+        opened.send(json.dumps(bad))
+        for frame in frames(opened, "sample"):
+            if frame["arc"] == "nope":
+                assert frame["error"]["code"].startswith("UNKNOWN_")
+                break
+
+
+@pytest.mark.parametrize("text", ["nonsense", '{"picture": "maybe"}', '{"unknown": 1}', "[]"])
+def test_subscriptions_that_do_not_fit_are_told(plant: Site, text: str) -> None:
+    with plant.socket("live") as opened:
+        opened.send(text)
+        assert next(frames(opened, "error"))["problem"]["code"] == "BAD_BODY"
+        opened.send(json.dumps({"picture": True}))  # and it goes on
+        assert next(frames(opened, "picture"))["whole"]
+
+
+def test_followers_get_results_without_taking_them(plant: Site) -> None:
+    plant.engine.drain(10)
+    plant.get("outputs/alerts")
+    with plant.socket("outputs/alerts/live") as opened:
+        assert json.loads(opened.recv(timeout=20)) == {"rows": [], "dropped": 0}  # it follows now
+        row = {"machine": "saw", "at": 200, "celsius": 150.0}
+        plant.ask("POST", "streams/readings", json=[row])
+        assert json.loads(opened.recv(timeout=20)) == {"rows": [row], "dropped": 0}
+    plant.engine.drain(10)
+    assert plant.get("outputs/alerts")["rows"] == [["saw", 200, 150.0]]
+
+
+def test_followers_of_what_does_not_exist_are_told(plant: Site) -> None:
+    with plant.socket("outputs/nope/live") as opened:
+        assert json.loads(opened.recv(timeout=20))["problem"]["code"] == "UNKNOWN_OUTPUT"
+        with pytest.raises(ConnectionClosed):
+            opened.recv(timeout=20)
+
+
+def test_a_client_that_does_not_read_is_closed() -> None:
+    document = {
+        "network": "wide",
+        "streams": {"s": {"schema": {"text": "string"}}},
+        "boxes": {"all": {"box": "filter", "input": "s", "where": "true"}},
+        "outputs": {"o": {"from": "all"}},
+    }
+    with (
+        site(document, limits=ServerLimits(slow_socket_s=0.5)) as found,
+        found.socket("live") as other,
+        socket.create_connection(("127.0.0.1", int(found.http.url.rpartition(":")[2]))) as slow,
+    ):
+        other.send(json.dumps({"picture": True}))
+        pictures = frames(other, "picture")
+        slow.sendall(
+            (
+                "GET /api/v1/outputs/o/live HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+                "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+                f"Authorization: Bearer {found.tokens['viewer']}\r\n\r\n"
+            ).encode()
+        )
+        assert b"101" in slow.recv(12)
+        guard: Any = found.http._server.config.app
+        sent = 0
+        while guard.sockets > 1:
+            sent += (
+                found.ask("POST", "streams/s", json=[{"text": "x" * 500_000}]).status_code == 200
+            )
+            next(pictures)  # the other client goes on meanwhile
+        assert sent
+        assert found.get("stats")["streams"]["s"]["in"] == sent

@@ -1,0 +1,337 @@
+"""The calls of the REST interface, each against an engine in this process."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import ipc
+
+from auroral.network.network import Network
+from auroral.server.wire_rows import ARROW
+from tests.server.serving import PLANT, READINGS, Site, site
+
+
+@pytest.fixture(scope="module")
+def plant() -> Iterator[Site]:
+    with site() as found:
+        yield found
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Site]:
+    """A server that a test may change, with its files."""
+    file = tmp_path / "plant.yaml"
+    file.write_text("# a comment\nnetwork: plant\n")
+    with site(file=file, state=tmp_path / "state") as found:
+        yield found
+
+
+def test_the_server_says_what_it_is(plant: Site) -> None:
+    found = plant.get("server", role="operator")
+    assert found["network"] == "plant"
+    assert found["role"] == "operator"
+    assert found["limits"]["body_bytes"] == 64 << 20
+    assert not found["durable"]
+
+
+def test_a_network_is_read_as_json_and_as_yaml(plant: Site, tmp_path: Path) -> None:
+    answer = plant.ask("GET", "network")
+    assert Network.parse(answer.json()) == Network.parse(PLANT)
+    text = plant.ask("GET", "network", headers={"Accept": "application/yaml"})
+    (tmp_path / "n.yaml").write_text(text.text)
+    assert Network.load(tmp_path / "n.yaml") == Network.parse(PLANT)
+    assert text.headers["ETag"] == answer.headers["ETag"] == plant.service.version
+    assert plant.get("picture")["network"] == answer.headers["ETag"]
+
+
+def test_deploying_changes_the_network_and_its_file(fresh: Site, tmp_path: Path) -> None:
+    before = fresh.ask("GET", "network").headers["ETag"]
+    changed = copy.deepcopy(PLANT)
+    changed["boxes"]["cold"] = {"box": "filter", "input": "readings", "where": "celsius < 0"}
+    changed["outputs"]["chills"] = {"from": "cold"}
+    tried = fresh.ask("PUT", "network", params={"dry_run": "true"}, json=changed)
+    assert tried.json()["added"] == ["boxes.cold", "outputs.chills"]
+    assert fresh.ask("GET", "network").headers["ETag"] == before
+    made = fresh.ask("PUT", "network", json=changed, headers={"If-Match": before})
+    assert made.status_code == 200, made.text
+    assert made.json() == tried.json()
+    file = tmp_path / "plant.yaml"
+    assert Network.load(file) == Network.parse(changed)
+    assert file.with_name("plant.yaml.bak").read_text().startswith("# a comment")
+    stale = fresh.ask("PUT", "network", json=PLANT, headers={"If-Match": before})
+    assert stale.status_code == 412
+    assert stale.json()["code"] == "CHANGED_MEANWHILE"
+    back = fresh.ask("PUT", "network", json=PLANT, headers={"If-Match": made.headers["ETag"]})
+    assert back.json()["removed"] == ["boxes.cold", "outputs.chills"]
+    assert file.with_name("plant.yaml.bak").read_text().startswith("# a comment")
+    noted = [json.loads(line) for line in (tmp_path / "state/audit.jsonl").open()]
+    assert [(one["what"], one["result"]) for one in noted] == [
+        ("deploy", "ok"),
+        ("deploy", "CHANGED_MEANWHILE"),
+        ("deploy", "ok"),
+    ]
+    assert (tmp_path / "state/audit.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_empty_network_takes_a_starter_whatever_its_name(tmp_path: Path) -> None:
+    with site({"network": "begun"}, file=tmp_path / "begun.yaml") as found:
+        starter = found.get("starters")[0]["network"]
+        made = found.ask("PUT", "network", json=starter)
+        assert made.status_code == 200, made.text
+        assert found.get("network") == {**starter, "network": "begun"}
+        other = found.ask("PUT", "network", json={**starter, "network": "other"})
+        assert other.json()["code"] == "CANNOT_CHANGE"
+
+
+def test_queries_that_were_added_are_part_of_the_network(fresh: Site) -> None:
+    wanted = {"name": "warm", "sql": "SELECT machine FROM readings WHERE celsius > 50"}
+    assert fresh.ask("POST", "queries", json=wanted).json()["added"] == ["queries.warm"]
+    document = fresh.get("network")
+    assert document["queries"]["warm"] == wanted["sql"]
+    assert fresh.ask("POST", "streams/readings", json=READINGS).status_code == 200
+    fresh.engine.drain(10)
+    # A network with the query keeps it and its results; one without it removes it.
+    assert fresh.ask("PUT", "network", json=document).json()["removed"] == []
+    assert len(fresh.get("outputs/warm")["rows"]) == 3
+    assert fresh.ask("PUT", "network", json=PLANT).json()["removed"] == ["queries.warm"]
+    assert fresh.ask("DELETE", "queries/warm").status_code == 404
+    assert fresh.ask("DELETE", "queries/mild").json()["removed"] == ["queries.mild"]
+    assert "queries" not in fresh.get("network") or not fresh.get("network")["queries"]
+    # A query that the file declared comes back with it.
+    assert fresh.ask("PUT", "network", json=PLANT).status_code == 200
+    assert fresh.get("network")["queries"] == PLANT["queries"]
+    assert "mild" in fresh.engine.list_entities()["queries"]
+
+
+def test_parts_are_added_and_removed(fresh: Site) -> None:
+    add = {"boxes": {"cool": {"box": "filter", "input": "readings", "where": "celsius < 9"}}}
+    preview = fresh.ask("POST", "modify?dry_run=true", json={"add": add})
+    assert preview.json()["added"] == ["boxes.cool"]
+    assert "cool" not in fresh.get("network")["boxes"]
+    assert fresh.ask("POST", "modify", json={"add": add}).json()["added"] == ["boxes.cool"]
+    assert fresh.ask("POST", "modify", json={"remove": ["cool"]}).json()["removed"]
+    refused = fresh.ask("POST", "modify", json={"remove": ["readings"]})
+    assert refused.status_code == 400
+    assert refused.headers["content-type"] == "application/problem+json"
+
+
+BODIES = {
+    "application/json": json.dumps(READINGS).encode(),
+    "application/x-ndjson": b"".join(json.dumps(row).encode() + b"\n" for row in READINGS),
+    "text/csv": b"at,machine,celsius\n1,press,99.5\n2,lathe,60\n13,mill,98\n",
+}
+
+
+def as_arrow(rows: list[dict[str, Any]]) -> bytes:
+    sink, table = pa.BufferOutputStream(), pa.Table.from_pylist(rows)
+    with ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+@pytest.mark.parametrize("media", [*BODIES, ARROW])
+def test_rows_go_in_and_out_in_every_form(plant: Site, media: str) -> None:
+    body = BODIES.get(media) or as_arrow(READINGS)
+    # Marks have passed the rows of other tests, so only the filter tells.
+    sent = plant.ask("POST", "streams/readings", content=body, headers={"Content-Type": media})
+    assert sent.status_code == 200, sent.text
+    assert (sent.json()["accepted"], sent.json()["dead"]) == (3, 0)
+    plant.engine.drain(10)
+    out = plant.ask("GET", "outputs/alerts", headers={"Accept": media})
+    assert out.headers["content-type"].startswith(media)
+    if media == ARROW:
+        rows = [tuple(row.values()) for row in ipc.open_stream(out.content).read_all().to_pylist()]
+    elif media == "text/csv":
+        rows = [tuple(line.split(",")) for line in out.text.splitlines()[1:]]
+    elif media == "application/json":
+        rows = [tuple(row) for row in out.json()["rows"]]
+    else:
+        rows = [tuple(json.loads(line).values()) for line in out.text.splitlines()]
+    assert [(row[0], float(row[2])) for row in rows] == [("press", 99.5), ("mill", 98.0)]
+    assert plant.get("outputs/alerts")["rows"] == []
+
+
+def test_rows_that_do_not_fit_are_counted(plant: Site) -> None:
+    body = b'{"machine": "a", "at": "x"}\nnonsense\n{"machine": "b", "at": 20, "celsius": 1}\n'
+    kind = {"Content-Type": "application/x-ndjson"}
+    sent = plant.ask("POST", "streams/readings", content=body, headers=kind).json()
+    assert (sent["accepted"], sent["dead"]) == (1, 2)
+
+
+def test_a_position_is_taken_once(plant: Site) -> None:
+    row = [{"machine": "a", "at": 30, "celsius": 1.0}]
+    first = plant.ask("POST", 'streams/readings?position={"n":1}', json=row).json()
+    again = plant.ask("POST", 'streams/readings?position={"n":1}', json=row).json()
+    assert (first["accepted"], again["accepted"], again["moment"]) == (1, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "code"),
+    [
+        ("POST", "streams/nope", [], 404, "UNKNOWN_STREAM"),
+        ("POST", "streams/readings", "text", 422, "BAD_BODY"),
+        ("POST", "streams/readings?position={", [], 422, "BAD_BODY"),
+        ("GET", "outputs/nope", None, 404, "UNKNOWN_OUTPUT"),
+        ("GET", "outputs/alerts?limit=-1", None, 422, "BAD_BODY"),
+        ("GET", "entities/nope", None, 404, "UNKNOWN_ENTITY"),
+        ("GET", "story/nope", None, 404, "UNKNOWN_ENTITY"),
+        ("GET", "history/nope", None, 404, "UNKNOWN_ENTITY"),
+        ("GET", "arcs/nope/sample", None, 404, "UNKNOWN_ENTITY"),
+        ("GET", "arcs/hot/sample?where=nope+%3E+1", None, 400, "UNKNOWN_FIELD"),
+        ("GET", "points/nope/rows", None, 404, "UNKNOWN_POINT"),
+        ("GET", "tables/nope", None, 404, "UNKNOWN_TABLE"),
+        ("GET", "nope", None, 404, "NOT_FOUND"),
+        ("POST", "server", {}, 405, "METHOD_NOT_ALLOWED"),
+        ("PUT", "outputs/nope/qos", {"latency": [[0, 1], [1, 0]]}, 404, "UNKNOWN_OUTPUT"),
+        ("PUT", "outputs/alerts/qos", {"latency": [[0, 1]]}, 400, "BAD_QOS"),
+        ("POST", "queries", {"name": "q"}, 422, "BAD_BODY"),
+        ("POST", "queries", {"name": "q", "sql": "SELECT nope FROM readings"}, 400, None),
+        ("POST", "control/step", {"kind": "train"}, 409, "NOT_PAUSED"),
+        ("POST", "control/breakpoints", {"arc": "nope"}, 404, "UNKNOWN_ENTITY"),
+        ("DELETE", "control/breakpoints/nope", None, 404, "UNKNOWN_BREAKPOINT"),
+        ("POST", "attach", {"point": "nope", "query": "SELECT 1"}, 404, None),
+        ("DELETE", "attach/nope", None, 404, "UNKNOWN_ATTACHMENT"),
+        ("POST", "sql", {"query": "SELECT 1"}, 503, "NO_SPARK"),
+        ("PUT", "network", {"network": "plant", "boxes": {"x": {}}}, 400, "MISSING_KEY"),
+    ],
+)
+def test_mistakes_are_problems(
+    plant: Site, method: str, path: str, body: Any, status: int, code: str | None
+) -> None:
+    given = {} if body is None else {"json": body}
+    answer = plant.ask(method, path, **given)
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    found = answer.json()
+    assert found["status"] == status
+    assert found["detail"]
+    assert code is None or found["code"] == code
+
+
+def test_a_kind_of_body_that_is_not_known_is_refused(plant: Site) -> None:
+    for path in ("streams/readings", "check"):
+        answer = plant.ask("POST", path, content=b"x", headers={"Content-Type": "image/png"})
+        assert answer.status_code == 415
+    answer = plant.ask("GET", "outputs/alerts", headers={"Accept": "image/png"})
+    assert answer.status_code == 406
+
+
+def test_looking(plant: Site) -> None:
+    plant.ask("POST", "streams/readings", json=[{"machine": "saw", "at": 50, "celsius": 120.0}])
+    plant.engine.drain(10)
+    assert plant.get("entities?kind=boxes&limit=2") == {"boxes": ["count", "hot"]}
+    assert plant.get("entities?kind=boxes&after=hot") == {"boxes": ["tens"]}
+    assert plant.get("entities/hot")["kind"] == "box"
+    assert plant.get("stats")["boxes"]["hot"]["in"] > 0
+    assert plant.get("story/hot")["entries"] is not None
+    sample = plant.get("arcs/hot/sample?limit=1&where=celsius+%3E+100")
+    assert [field["name"] for field in sample["fields"][:2]] == ["_seq", "_at"]
+    assert sample["rows"][0][2:] == ["saw", 50, 120.0]
+    rows = plant.get("points/recent/rows?key=saw&since=50&until=50")
+    assert [row[2:] for row in rows["rows"]] == [["saw", 50, 120.0]]
+    assert ["saw", 1] in plant.get("tables/seen")["rows"]
+    assert plant.get("schema")["title"] == "Auroral network"
+    assert {"name": "abs", "kind": "scalar", "signature": "abs(a)"} in plant.get("functions")
+
+
+def test_a_point_is_asked_and_detached(plant: Site) -> None:
+    made = plant.ask("POST", "attach", json={"point": "recent", "query": "SELECT * FROM recent"})
+    assert made.status_code == 201, made.text
+    name = made.json()["name"]
+    plant.engine.drain(10)
+    assert plant.get(f"outputs/{name}")["fields"]
+    assert plant.ask("DELETE", f"attach/{name}").status_code == 204
+    again = plant.ask("POST", "replay", json={"point": "recent", "since": 0, "until": 60})
+    assert again.status_code == 201, again.text
+    plant.engine.drain(10)
+    plant.get(f"outputs/{again.json()['name']}")
+
+
+def test_pausing_and_stepping(plant: Site) -> None:
+    paused = plant.ask("POST", "control/pause", json={"application": None}).json()
+    assert paused["paused"]
+    plant.ask("POST", "streams/readings", json=[{"machine": "saw", "at": 60, "celsius": 130.0}])
+    assert plant.ask("POST", "control/drain", json={"timeout_s": 1}).status_code == 409
+    step = plant.ask("POST", "control/step", json={"kind": "tuple"}).json()
+    hot = next(entry for entry in step["trace"] if entry["box"] == "hot")
+    assert hot["out"]["hot"]["rows"] == [{"machine": "saw", "at": 60, "celsius": 130.0}]
+    made = plant.ask("POST", "control/breakpoints", json={"arc": "hot", "condition": "at > 60"})
+    id = made.json()["id"]
+    assert plant.ask("PATCH", f"control/breakpoints/{id}", json={"enabled": False}).status_code
+    assert [b["enabled"] for b in plant.get("control")["breakpoints"]] == [False]
+    assert plant.ask("DELETE", f"control/breakpoints/{id}").status_code == 204
+    assert not plant.ask("POST", "control/resume", json={}).json()["paused"]
+
+
+def test_layouts_are_kept_beside_the_file(fresh: Site, tmp_path: Path) -> None:
+    assert fresh.get("layout") == {"positions": {}, "open": {}, "bookmarks": []}
+    layout = {
+        "positions": {"hot": [10.0, 20.5]},
+        "open": {"alarms": True},
+        "bookmarks": [{"name": "all", "x": 0.0, "y": 0.0, "zoom": 1.0}],
+    }
+    assert fresh.ask("PUT", "layout", json=layout).status_code == 204
+    assert fresh.get("layout") == layout
+    assert json.loads((tmp_path / "plant.yaml.layout.json").read_text()) == layout
+    assert fresh.ask("PUT", "layout", json={"positions": {"a": [1]}}).status_code == 422
+
+
+def test_graphs_are_set_and_change_what_an_arc_can_bear(fresh: Site) -> None:
+    assert fresh.get("picture")["arcs"]["readings"]["patience_s"] == 2
+    graph = {"latency": [[0, 1], [1, 1], [3, 0]]}
+    assert fresh.ask("PUT", "outputs/means/qos", json=graph).status_code == 204
+    assert fresh.service.set_graphs["means"] is not None
+    assert fresh.engine.describe("means")["quality"]["qos"]["latency"][1][0] == 1
+
+
+def test_a_stream_is_inferred_from_csv(plant: Site) -> None:
+    text = "id,when,ok,note\n1,2026-01-01 10:00:00,true,a\n2,2026-01-01 10:00:05,false,\n"
+    kind = {"Content-Type": "text/csv"}
+    found = plant.ask("POST", "infer?name=my file", content=text, headers=kind).json()
+    schema = {"id": "bigint", "when": "timestamp", "ok": "boolean", "note": "string"}
+    progress = {"on": "when", "delay": "10 seconds"}
+    assert found == {
+        "stream": "my_file",
+        "declaration": {"schema": schema, "progress": progress},
+        "rows": 2,
+    }
+    numbers = plant.ask("POST", "infer", content="n,n\n1,5\n2,3\n", headers=kind).json()
+    assert numbers["declaration"] == {
+        "schema": {"n": "bigint", "n_2": "bigint"},
+        "progress": {"on": "n", "delay": 0},
+    }
+    for one in (found, numbers):
+        network = {"network": "n", "streams": {one["stream"]: one["declaration"]}}
+        assert plant.ask("POST", "check", json=network).json()["ok"]
+    assert plant.ask("POST", "infer", content="", headers=kind).status_code == 400
+
+
+def test_health_and_metrics(plant: Site) -> None:
+    assert plant.get("/healthz", role=None)["status"] == "ok"
+    assert plant.get("/readyz", role=None)["status"] == "ok"
+    text = plant.ask("GET", "/metrics", role="viewer")
+    assert text.status_code == 200
+    assert "auroral_" in text.text
+
+
+def test_a_failed_engine_is_told(tmp_path: Path) -> None:
+    from auroral.errors import RunError
+
+    with site() as found:
+        found.get("picture")
+        found.engine._loop.fail(RunError("DISK_FULL", "no space is left"))
+        assert found.ask("GET", "/readyz", role=None).status_code == 503
+        answer = found.ask("POST", "streams/readings", json=READINGS)
+        assert (answer.status_code, answer.json()["code"]) == (503, "DISK_FULL")
+        state = next(
+            picture["state"]
+            for picture in iter(lambda: found.get("picture"), None)
+            if picture["state"] != "running"
+        )
+        assert state == "failed"
