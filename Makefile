@@ -5,7 +5,7 @@ JAVA := JAVA_HOME="$$(cat .venv/java_home)"
 CODE := $(wildcard src tests scripts benchmarks apps)
 ARGS :=
 
-.PHONY: help setup tools broker postgres demo test hunt cover check docs bench fmt lock clean
+.PHONY: help setup tools studio browser broker postgres demo test hunt cover check docs bench fmt lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
@@ -16,7 +16,13 @@ setup: ## Make .venv ready: locked packages and a Java for Spark
 tools: # what needs no Java
 	@sh scripts/setup.sh --no-java
 
-demo: setup ## Show a running network
+studio: tools ## Build the web page that `auroral serve` shows, if its sources changed
+	@sh scripts/studio.sh
+
+browser: # what tests of the studio drive
+	@sh scripts/browser.sh
+
+demo: setup studio ## Show a running network
 	@$(JAVA) $(BIN)/python -m auroral.demo $(ARGS)
 
 broker: setup # what tests of Kafka talk to
@@ -25,14 +31,15 @@ broker: setup # what tests of Kafka talk to
 postgres: # what tests of tables talk to
 	@sh scripts/postgres.sh
 
-test: broker postgres ## Run every test (ARGS="tests/io -k csv" for some)
+test: broker postgres studio browser ## Run every test (ARGS="tests/io -k csv" for some)
+	$(if $(ARGS),,@sh scripts/studio.sh --test)
 	$(JAVA) $(BIN)/pytest -n auto --maxprocesses 2 --dist worksteal $(ARGS)
 
 SECONDS ?= 600
 hunt: setup ## Try every law with fresh seeds (SECONDS=600, or SEED=n to repeat one round)
 	$(JAVA) $(BIN)/python scripts/hunt.py $(if $(SEED),--seed $(SEED),--seconds $(SECONDS)) $(ARGS)
 
-cover: broker postgres ## Run every test and print which branches none has taken
+cover: broker postgres studio browser ## Run every test and print which branches none has taken
 	$(JAVA) $(BIN)/pytest -n auto --maxprocesses 2 --dist worksteal --cov --cov-report=term $(ARGS)
 
 check: tools ## Check format, lint, types and the import law
@@ -56,5 +63,5 @@ lock: ## Write the lock files from pyproject.toml (UPGRADE=1 for newest versions
 	sh scripts/lock.sh
 
 clean: ## Remove what make made, .venv too
-	rm -rf .venv .make dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse site
+	rm -rf .venv .make dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse site src/auroral/server/static studio/node_modules
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,78 @@
+import "@xyflow/react/dist/base.css";
+
+import "./styles/base.css";
+import "./styles/shell.css";
+import "./styles/canvas.css";
+import "./styles/forms.css";
+import "./styles/watch.css";
+
+import { useEffect } from "react";
+
+import { BottomPanel } from "./bottom/BottomPanel";
+import { Canvas } from "./canvas/Canvas";
+import { warmUp } from "./canvas/place";
+import { DeployDialog } from "./deploy/DeployDialog";
+import { emptyNetwork, isEmpty } from "./draft/document";
+import { Inspector } from "./inspector/Inspector";
+import { SidePanel } from "./palette/SidePanel";
+import { SearchDialog } from "./search/SearchDialog";
+import { Notices } from "./shell/Notices";
+import { useShortcuts } from "./shell/shortcuts";
+import { TokenForm } from "./shell/TokenForm";
+import { TopBar } from "./shell/TopBar";
+import { Welcome } from "./shell/Welcome";
+import { askNetwork, followDeployed, loadDraft, useDraft } from "./store/draft";
+import { liveStore } from "./store/live";
+import { startSession, useSession } from "./store/session";
+import { useUi } from "./store/ui";
+
+/** Start once: who we are, then the network; afterwards follow what others deploy. */
+export async function start(): Promise<void> {
+  const asked = askNetwork();
+  if (await startSession()) await loadDraft({ asked });
+}
+
+function useFollowing(): void {
+  useEffect(
+    () =>
+      liveStore.subscribe((state, before) => {
+        const version = state.picture?.network;
+        if (version !== undefined && version !== before.picture?.network) void followDeployed(version);
+      }),
+    [],
+  );
+}
+
+function Studio() {
+  useShortcuts();
+  useFollowing();
+  const empty = useDraft((state) => state.loaded && isEmpty(state.draft ?? emptyNetwork()));
+  const { sideOpen, inspectorOpen, bottomOpen, searchOpen, deployOpen } = useUi();
+  return (
+    <div className={`studio ${sideOpen ? "" : "no-side"} ${inspectorOpen ? "" : "no-inspector"} ${bottomOpen ? "" : "no-bottom"}`}>
+      <TopBar />
+      <SidePanel />
+      <main className="stage">
+        <Notices />
+        <Canvas />
+        {empty && <Welcome />}
+      </main>
+      <Inspector />
+      <BottomPanel />
+      {searchOpen && <SearchDialog />}
+      {deployOpen && <DeployDialog />}
+    </div>
+  );
+}
+
+/** The studio: top bar, palette, canvas, inspector, bottom panels. */
+export function App() {
+  const phase = useSession((state) => state.phase);
+  useEffect(() => {
+    warmUp();
+    void start();
+  }, []);
+  if (phase === "token" || phase === "failed") return <TokenForm onReady={() => void start()} />;
+  if (phase === "starting") return <div className="starting" aria-busy="true" />;
+  return <Studio />;
+}

@@ -1,0 +1,137 @@
+/** Outputs that this page follows: rows come by a WebSocket each and are kept up to a limit. */
+
+import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { create } from "zustand";
+
+import { api, openSocket, ProblemError } from "../api/client";
+import type { Problem, Row } from "../api/types";
+import { append, EMPTY_BUFFER, HIDDEN, rowObject, type RowBuffer } from "../watch/rows";
+import { withoutOverlap } from "./overlap";
+
+/** So many rows of an output are kept in the page; older ones are counted and dropped. */
+export const MOST_ROWS = 5000;
+const RETRY_MS = 2000;
+/** Rows that came are shown at most so often. */
+const SHOW_MS = 250;
+/** So many rows that came before are shown first. */
+const EARLIER = 1000;
+
+/** The latest rows of an output that nobody has taken; none if it does not keep them. */
+async function latestRows(output: string): Promise<Row[]> {
+  try {
+    const { fields, rows } = await api.sample(output, EARLIER);
+    const shown = fields.filter((field) => !HIDDEN.has(field.name)).map((field) => field.name);
+    return rows.map((row) => {
+      const all = rowObject(fields, row);
+      return Object.fromEntries(shown.map((name) => [name, all[name] ?? null]));
+    });
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error;
+    return [];
+  }
+}
+
+export type Followed = RowBuffer & { state: "connecting" | "live" | "lost"; problem: Problem | null };
+type FollowMessage = { rows?: Row[]; dropped?: number; type?: string; problem?: Problem };
+
+/** Which output the results panel shows. */
+export const useFollowing = create<{ output: string | null }>()(() => ({ output: null }));
+
+export function follow(output: string | null): void {
+  useFollowing.setState({ output });
+}
+
+/** Follows one output from `start` to `stop`; `subscribe` and `snapshot` serve React. */
+export class Follower {
+  private buffer: Followed = { ...EMPTY_BUFFER, state: "connecting", problem: null };
+  private shown: Followed = this.buffer;
+  private listeners = new Set<() => void>();
+  private socket: WebSocket | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private retry: ReturnType<typeof setTimeout> | undefined;
+  private running = false;
+  /** Rows that came live while the earlier ones are asked for; null afterwards. */
+  private pending: Row[] | null = null;
+
+  constructor(
+    private readonly output: string,
+    private readonly open: (path: string) => WebSocket = openSocket,
+    private readonly earlier: (output: string) => Promise<Row[]> = latestRows,
+  ) {}
+
+  start = (): (() => void) => {
+    this.running = true;
+    this.connect();
+    return this.stop;
+  };
+
+  stop = (): void => {
+    this.running = false;
+    clearTimeout(this.timer);
+    clearTimeout(this.retry);
+    this.timer = undefined;
+    const socket = this.socket;
+    this.socket = null;
+    socket?.close();
+  };
+
+  clear = (): void => this.change({ ...this.buffer, ...EMPTY_BUFFER });
+  snapshot = (): Followed => this.shown;
+  subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  private connect(): void {
+    const socket = this.open(`outputs/${encodeURIComponent(this.output)}/live`);
+    this.socket = socket;
+    socket.onopen = () => {
+      this.change({ ...this.buffer, state: "live" });
+      if (this.buffer.rows.length === 0) void this.begin(socket);
+    };
+    socket.onmessage = (event: MessageEvent) => {
+      if (this.socket !== socket) return;
+      const message = JSON.parse(String(event.data)) as FollowMessage;
+      if (message.problem) return this.change({ ...this.buffer, problem: message.problem });
+      const rows = message.rows ?? [];
+      if (this.pending) this.pending.push(...rows);
+      const grown = append(this.buffer, this.pending ? [] : rows, message.dropped ?? 0, MOST_ROWS);
+      this.change({ ...grown, state: "live", problem: null });
+    };
+    socket.onclose = () => {
+      if (this.socket !== socket || !this.running) return;
+      this.change({ ...this.buffer, state: "lost" });
+      if (this.buffer.problem) return; // there is no such output; asking again does not help
+      this.retry = setTimeout(() => this.connect(), RETRY_MS);
+    };
+  }
+
+  /** Show the latest rows from before first; what also came live is shown once. */
+  private async begin(socket: WebSocket): Promise<void> {
+    this.pending = [];
+    const before = await this.earlier(this.output);
+    const live = this.pending ?? [];
+    this.pending = null;
+    if (this.socket !== socket) return;
+    const rows = [...before, ...withoutOverlap(before, live)];
+    if (rows.length) this.change({ ...this.buffer, ...append(this.buffer, rows, 0, MOST_ROWS) });
+  }
+
+  /** Take the change at once, tell React at most a few times a second. */
+  private change(buffer: Followed): void {
+    this.buffer = buffer;
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.shown = this.buffer;
+      for (const listener of this.listeners) listener();
+    }, SHOW_MS);
+  }
+}
+
+/** The rows of an output since this component began to follow it. */
+export function useFollower(output: string): Followed & { clear: () => void } {
+  const follower = useMemo(() => new Follower(output), [output]);
+  useEffect(() => follower.start(), [follower]);
+  const found = useSyncExternalStore(follower.subscribe, follower.snapshot);
+  return { ...found, clear: follower.clear };
+}

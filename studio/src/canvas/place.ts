@@ -1,0 +1,134 @@
+/** Where nodes without a position go: all at once by ELK, single ones beside what they read. */
+
+import type { ELK, ElkNode } from "elkjs/lib/elk-api";
+
+import type { Layout } from "../api/types";
+import type { Graph } from "./graph";
+import { FRAME, sizeOf, TOP, type Grouping } from "./scene";
+
+type Positions = Layout["positions"];
+type Link = { source: string; target: string; sourcePort: string; targetPort: string };
+
+/** The item of a container that a node is in; null if it is elsewhere. */
+function itemOf(grouping: Grouping, container: string, id: string): string | null {
+  for (let at: string | undefined = id; at !== undefined; ) {
+    const around: string | undefined = grouping.parent.get(at);
+    if ((around ?? TOP) === container) return at;
+    at = around;
+  }
+  return null;
+}
+
+export function linksIn(graph: Graph, grouping: Grouping, container: string): Link[] {
+  return graph.edges.flatMap((edge) => {
+    const source = itemOf(grouping, container, edge.source);
+    const target = itemOf(grouping, container, edge.target);
+    if (!source || !target || source === target) return [];
+    return [{ source, target, sourcePort: edge.sourcePort, targetPort: edge.targetPort }];
+  });
+}
+
+export function itemsIn(graph: Graph, grouping: Grouping, container: string): string[] {
+  return [...grouping.groups.keys(), ...graph.nodes.keys()].filter(
+    (id) => (grouping.parent.get(id) ?? TOP) === container,
+  );
+}
+
+export const GAP = { x: 60, y: 32 };
+
+/** Put each of `missing` to the right of what it reads, or left of what reads it, where it is free. */
+export function placeBeside(graph: Graph, grouping: Grouping, container: string, positions: Positions, missing: string[]): Positions {
+  const made: Positions = {};
+  const at = (id: string) => made[id] ?? positions[id];
+  const size = (id: string) => sizeOf(graph.nodes.get(id) ?? null);
+  const items = itemsIn(graph, grouping, container);
+  const links = linksIn(graph, grouping, container);
+  const free = (x: number, y: number, id: string) => {
+    const own = size(id);
+    return items.every((other) => {
+      const there = other === id ? undefined : at(other);
+      if (!there) return true;
+      const its = size(other);
+      return x >= there[0] + its.width + 16 || x + own.width + 16 <= there[0] || y >= there[1] + its.height + 8 || y + own.height + 8 <= there[1];
+    });
+  };
+  for (const id of missing) {
+    const before = links.filter((link) => link.target === id).map((link) => link.source).find(at);
+    const after = links.filter((link) => link.source === id).map((link) => link.target).find(at);
+    const placed = items.filter(at);
+    let [x, y] = [FRAME.side, FRAME.top];
+    if (before) [x, y] = [(at(before)?.[0] ?? 0) + size(before).width + GAP.x, at(before)?.[1] ?? 0];
+    else if (after) [x, y] = [(at(after)?.[0] ?? 0) - size(id).width - GAP.x, at(after)?.[1] ?? 0];
+    else if (placed.length) y = Math.max(...placed.map((each) => (at(each)?.[1] ?? 0) + size(each).height)) + GAP.y;
+    while (!free(x, y, id)) y += 24;
+    made[id] = [Math.round(x), Math.round(y)];
+  }
+  return made;
+}
+
+let engine: Promise<ELK> | null = null;
+
+/** ELK in a worker of its own, loaded when it is first needed. */
+function elk(): Promise<ELK> {
+  engine ??= Promise.all([import("elkjs/lib/elk-api"), import("elkjs/lib/elk-worker.min.js?worker")]).then(
+    ([{ default: Elk }, { default: Worker }]) => new Elk({ workerFactory: () => new Worker() }),
+  );
+  return engine;
+}
+
+/** Load ELK while the page waits for the network. */
+export const warmUp = (): void => void elk();
+
+/** Lay out a whole container from left to right. */
+export async function placeAll(graph: Graph, grouping: Grouping, container: string): Promise<Positions> {
+  const found = await (await elk()).layout(elkGraph(graph, grouping, container));
+  return Object.fromEntries(
+    (found.children ?? []).map((child): [string, [number, number]] => [
+      child.id,
+      [Math.round((child.x ?? 0) / 4) * 4, Math.round((child.y ?? 0) / 4) * 4],
+    ]),
+  );
+}
+
+export function elkGraph(graph: Graph, grouping: Grouping, container: string): ElkNode {
+  const items = itemsIn(graph, grouping, container);
+  const ports = (id: string) => {
+    const info = graph.nodes.get(id);
+    if (!info) return {};
+    const side = (name: string, port: string, index: number) => ({
+      id: `${id}|${port}`,
+      layoutOptions: { "elk.port.side": name, "elk.port.index": String(index) },
+    });
+    return {
+      ports: [
+        ...info.outputs.map((port, index) => side("EAST", port.id, index)),
+        // Ports of the west side count from below.
+        ...info.inputs.map((port, index) => side("WEST", port.id, info.outputs.length + info.inputs.length - index)),
+      ],
+      layoutOptions: { "elk.portConstraints": "FIXED_ORDER" },
+    };
+  };
+  const known = new Set(items.flatMap((id) => (ports(id).ports ?? []).map((port) => port.id)));
+  const end = (id: string, port: string) => (known.has(`${id}|${port}`) ? `${id}|${port}` : id);
+  return {
+    id: "root",
+    layoutOptions: {
+      "elk.algorithm": "layered",
+      "elk.direction": "RIGHT",
+      "elk.padding": `[top=${FRAME.top},left=${FRAME.side},bottom=${FRAME.bottom},right=${FRAME.side}]`,
+      "elk.spacing.nodeNode": String(GAP.y),
+      "elk.layered.spacing.nodeNodeBetweenLayers": String(GAP.x),
+      "elk.spacing.componentComponent": "48",
+      "elk.aspectRatio": "1.8",
+      "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF",
+      "elk.layered.nodePlacement.bk.fixedAlignment": "BALANCED",
+      "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
+    },
+    children: items.map((id) => ({ id, ...sizeOf(graph.nodes.get(id) ?? null), ...ports(id) })),
+    edges: linksIn(graph, grouping, container).map((link, index) => ({
+      id: `e${index}`,
+      sources: [end(link.source, link.sourcePort)],
+      targets: [end(link.target, link.targetPort)],
+    })),
+  };
+}

@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest";
+
+import type { Layout, NetworkDocument } from "../api/types";
+import { fitting, fittingEntries } from "./fit";
+import { graphOf } from "./graph";
+import { elkGraph, placeBeside } from "./place";
+import { groupingOf, sceneOf, undisplaced } from "./scene";
+
+const plant: NetworkDocument = {
+  network: "plant",
+  streams: { readings: { schema: { a: "int" } } },
+  tables: { names: { schema: { a: "int" } } },
+  boxes: {
+    hot: { box: "filter", input: "readings", routes: { high: "a > 9", low: "a < 1" } },
+    means: { box: "aggregate", input: "hot.high" },
+    both: { box: "union", inputs: ["hot.high", "hot.low"] },
+    named: { box: "join", inputs: ["both", "names"] },
+  },
+  queries: { q: "SELECT * FROM readings" },
+  groups: { heat: ["hot", "means"] },
+  outputs: { out: { from: "named" } },
+};
+const graph = graphOf(plant, null, []);
+const grouping = groupingOf(plant, graph);
+const positions: Layout["positions"] = {
+  readings: [0, 0],
+  "group:heat": [300, 0],
+  hot: [24, 40],
+  means: [324, 40],
+  both: [600, 0],
+  names: [300, 200],
+  named: [900, 0],
+  q: [0, 200],
+  "output:out": [1200, 0],
+};
+const layout = (open: boolean): Layout => ({ positions, open: { "group:heat": open }, bookmarks: [] });
+
+describe("graph", () => {
+  it("has ports by meaning and edges by arc", () => {
+    expect(graph.nodes.get("hot")?.outputs.map((port) => port.arc)).toEqual(["hot.high", "hot.low", "hot.rest"]);
+    expect(graph.nodes.get("means")?.outputs.map((port) => port.label)).toEqual(["", "late"]);
+    expect(graph.nodes.get("named")?.inputs.map((port) => port.label)).toEqual(["left", "right"]);
+    expect(graph.edges.map((edge) => edge.id)).toContain("hot.high-both");
+    expect(graph.edges.find((edge) => edge.target === "q")?.implied).toBe(true);
+    expect(graph.edges.find((edge) => edge.arc === "names")?.targetPort).toBe("in1");
+  });
+});
+
+describe("scene", () => {
+  it("hides what a closed group contains and draws its arcs to the group", () => {
+    const scene = sceneOf(graph, grouping, layout(false));
+    expect(scene.nodes.map((node) => node.id)).not.toContain("hot");
+    expect(scene.edges.filter((edge) => edge.from === "group:heat").map((edge) => edge.arc)).toEqual(["hot.high", "hot.low"]);
+    expect(scene.nodes.find((node) => node.id === "both")?.x).toBe(600);
+  });
+
+  it("pushes neighbours aside while a group is open, and nothing overlaps it", () => {
+    const scene = sceneOf(graph, grouping, layout(true));
+    const frame = scene.nodes.find((node) => node.id === "group:heat");
+    const both = scene.nodes.find((node) => node.id === "both");
+    const names = scene.nodes.find((node) => node.id === "names");
+    expect(both?.x).toBeGreaterThanOrEqual((frame?.x ?? 0) + (frame?.width ?? 0));
+    expect(names?.y).toBeGreaterThanOrEqual((frame?.y ?? 0) + (frame?.height ?? 0));
+    expect(scene.nodes.findIndex((node) => node.id === "group:heat")).toBeLessThan(scene.nodes.findIndex((node) => node.id === "hot"));
+  });
+
+  it("keeps the position of a node that was not moved", () => {
+    const scene = sceneOf(graph, grouping, layout(true));
+    for (const node of scene.nodes) expect(undisplaced(scene, layout(true), node.id, node.x, node.y)).toEqual(positions[node.id]);
+  });
+
+  it("names what has no position, by container", () => {
+    const scene = sceneOf(graph, grouping, { positions: { "group:heat": [0, 0] }, open: {}, bookmarks: [] });
+    expect(scene.missing.get("group:heat")).toEqual(["hot", "means"]);
+    expect(scene.missing.get("")).toContain("both");
+  });
+
+  it("groups a large network by application and closes the groups", () => {
+    const boxes = Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`b${n}`, { box: "map", input: n % 200 ? `b${n - 1}` : "s" }]));
+    const large: NetworkDocument = { network: "large", streams: { s: { schema: "a int" } }, boxes, outputs: { one: { from: "b199" }, two: { from: "b399" } } };
+    const drawn = graphOf(large, null, []);
+    const scene = sceneOf(drawn, groupingOf(large, drawn), { positions: { s: [0, 0], "application:one": [200, 0], "application:two": [200, 200] }, open: {}, bookmarks: [] });
+    expect(scene.nodes.map((node) => node.id).sort()).toEqual(["application:one", "application:two", "s"]);
+    expect(scene.missing.size).toBe(0);
+  });
+});
+
+describe("placing", () => {
+  it("puts a new node right of what it reads, where nothing stands", () => {
+    const made = placeBeside(graph, grouping, "", { readings: [0, 0], both: [300, 0] }, ["named", "q"]);
+    expect(made.named?.[0]).toBeGreaterThan(500);
+    expect(made.q?.[0]).toBeGreaterThan(150);
+    expect(made.q).not.toEqual([300, 0]);
+  });
+
+  it("gives ELK every item of a container, with ends that exist", () => {
+    const drawn = elkGraph(graph, grouping, "");
+    const ids = new Set(drawn.children?.flatMap((child) => [child.id, ...(child.ports ?? []).map((port) => port.id)]));
+    expect(drawn.children?.map((child) => child.id)).toContain("group:heat");
+    for (const edge of drawn.edges ?? []) expect(ids.has(edge.sources[0] ?? "") && ids.has(edge.targets[0] ?? "")).toBe(true);
+  });
+});
+
+describe("fit", () => {
+  const field = (type: string) => ({ fields: [{ name: "a", type }], progress: [] });
+  const world = { document: plant, graph, arcs: { "hot.high": field("int"), "hot.low": field("int"), means: field("string"), readings: field("int") } };
+
+  it("lights up only inputs that make no cycle and have the types", () => {
+    const fits = fitting(world, "means");
+    expect(fits.has("hot")).toBe(false);
+    expect(fits.has("both")).toBe(false);
+    expect([...(fits.get("named") ?? [])]).toEqual(["in0", "in1"]);
+    expect(fitting(world, "readings").has("both")).toBe(true);
+  });
+
+  it("lets tables go into joins, and queries into outputs only", () => {
+    expect([...fitting(world, "names").keys()]).toEqual(["named"]);
+    expect([...fitting(world, "q").keys()]).toEqual(["output:out"]);
+  });
+
+  it("offers what can read an arc", () => {
+    const entry = (kind: string, section: "boxes" | "streams" | "outputs", inputs: "none" | "one") => ({ kind, section, inputs, summary: "", telling: "", ports: [], starter: {} });
+    const palette = [entry("filter", "boxes", "one"), entry("stream", "streams", "none"), entry("output", "outputs", "one")];
+    expect(fittingEntries(graph, palette, "readings").map((each) => each.kind)).toEqual(["filter", "output"]);
+    expect(fittingEntries(graph, palette, "q").map((each) => each.kind)).toEqual(["output"]);
+  });
+});

@@ -1,0 +1,99 @@
+/** Pause, resume and step; used by buttons and by keyboard shortcuts. */
+
+import { create } from "zustand";
+
+import { api, ProblemError } from "../api/client";
+import type { DebugState, TraceEntry } from "../api/types";
+import { liveStore } from "../store/live";
+import { useUi } from "../store/ui";
+import { report } from "./problem";
+
+type DebugUi = {
+  /** The output whose application is paused and stepped; null: all. */
+  application: string | null;
+  /** What the latest step did, in flow order. */
+  trace: TraceEntry[];
+  /** The entry of the trace that is shown. */
+  cursor: number;
+  busy: boolean;
+};
+
+export const useDebug = create<DebugUi>()(() => ({
+  application: null,
+  trace: [],
+  cursor: 0,
+  busy: false,
+}));
+
+export function chooseApplication(application: string | null): void {
+  useDebug.setState({ application });
+}
+
+/** Whether the chosen application (or everything) is paused. */
+export function isPaused(debug: DebugState | undefined, application: string | null): boolean {
+  if (!debug) return false;
+  if (debug.paused) return true;
+  return application !== null && debug.applications.includes(application);
+}
+
+async function act(action: () => Promise<void>): Promise<void> {
+  if (useDebug.getState().busy) return;
+  useDebug.setState({ busy: true });
+  try {
+    await action();
+    report(null);
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error;
+    report(error.problem);
+  } finally {
+    useDebug.setState({ busy: false });
+  }
+}
+
+/** Show the state at once, without waiting for the next picture. */
+function show(debug: DebugState): void {
+  const picture = liveStore.getState().picture;
+  if (!picture || picture.state === "failed") return;
+  const state = debug.paused || debug.applications.length ? "paused" : "running";
+  liveStore.setState({ picture: { ...picture, debug, state } });
+}
+
+export const pause = () =>
+  act(async () => show(await api.pause(useDebug.getState().application)));
+
+export const resume = () =>
+  act(async () => show(await api.resume(useDebug.getState().application)));
+
+export function togglePause(): Promise<void> {
+  const debug = liveStore.getState().picture?.debug;
+  return isPaused(debug, useDebug.getState().application) ? resume() : pause();
+}
+
+/** Run the next train, or one tuple, through the boxes and open the trace; only while paused. */
+export const step = (kind: "train" | "tuple") =>
+  act(async () => {
+    const { application } = useDebug.getState();
+    const { trace, state } = await api.step(kind, application);
+    show(state);
+    useDebug.setState({ trace, cursor: 0 });
+    useUi.getState().openBottom("debug");
+    highlight(trace[0]);
+  });
+
+export const stepTrain = () => step("train");
+export const stepTuple = () => step("tuple");
+
+/** Show another entry of the trace and select its box on the canvas. */
+export function walk(to: number): void {
+  const { trace } = useDebug.getState();
+  const cursor = Math.min(Math.max(to, 0), Math.max(trace.length - 1, 0));
+  useDebug.setState({ cursor });
+  highlight(trace[cursor]);
+}
+
+/** Select the box of an entry; boxes that the engine made itself are not on the canvas. */
+function highlight(entry: TraceEntry | undefined): void {
+  if (!entry || entry.box.includes("@")) return;
+  useUi.getState().select({ kind: "box", name: entry.box });
+  useUi.getState().ask({ kind: "center", node: entry.box });
+}

@@ -1,0 +1,91 @@
+import { beforeEach, describe, expect, it, vi } from "vitest";
+
+import { api } from "../api/client";
+import type { DebugState, TraceEntry } from "../api/types";
+import { liveStore } from "../store/live";
+import { useUi } from "../store/ui";
+import { picture } from "../testing/picture";
+import { isPaused, pause, stepTuple, useDebug, walk } from "./actions";
+import { toggleBreakpoint } from "./breakpoints";
+import { readRows } from "./readRows";
+import { boxLabel } from "./boxLabel";
+import { latestTuple, starterTuple } from "./starterTuple";
+
+const state = (change: Partial<DebugState>): DebugState => ({ paused: false, applications: [], hit: null, breakpoints: [], trace: [], ...change });
+const entry = (box: string): TraceEntry => ({ box, superbox: box, in: {}, out: {}, held: null, late: {}, seconds: 0 });
+
+beforeEach(() => {
+  vi.restoreAllMocks();
+  liveStore.setState({ picture: picture() });
+  useDebug.setState({ application: null, trace: [], cursor: 0, busy: false });
+});
+
+describe("pausing and stepping", () => {
+  it("tells whether the chosen application stands still", () => {
+    expect(isPaused(state({ paused: true }), "alerts")).toBe(true);
+    expect(isPaused(state({ applications: ["alerts"] }), "alerts")).toBe(true);
+    expect(isPaused(state({ applications: ["alerts"] }), null)).toBe(false);
+    expect(isPaused(undefined, null)).toBe(false);
+  });
+
+  it("shows the pause without waiting for the next picture", async () => {
+    vi.spyOn(api, "pause").mockResolvedValue(state({ paused: true }));
+    await pause();
+    expect(liveStore.getState().picture?.state).toBe("paused");
+  });
+
+  it("opens the trace and walks along its boxes", async () => {
+    vi.spyOn(api, "step").mockResolvedValue({ trace: [entry("watch"), entry("hot")], state: state({ paused: true }) });
+    await stepTuple();
+    expect(useUi.getState()).toMatchObject({ bottomTab: "debug", selected: { kind: "box", name: "watch" } });
+    walk(1);
+    expect(useUi.getState().selected?.name).toBe("hot");
+    walk(5);
+    expect(useDebug.getState().cursor).toBe(1);
+  });
+
+  it("does not select boxes that are not on the canvas", async () => {
+    useUi.getState().select({ kind: "box", name: "hot" });
+    vi.spyOn(api, "step").mockResolvedValue({ trace: [entry("eddy@readings")], state: state({ paused: true }) });
+    await stepTuple();
+    expect(useUi.getState().selected?.name).toBe("hot");
+    expect(boxLabel("eddy@readings")).toBe("queries over readings");
+  });
+});
+
+describe("breakpoints", () => {
+  it("sets one where there is none, and removes all of an arc", async () => {
+    const set = vi.spyOn(api, "setBreakpoint").mockResolvedValue({ id: "b1" });
+    const remove = vi.spyOn(api, "removeBreakpoint").mockResolvedValue(null);
+    await toggleBreakpoint("hot");
+    expect(set).toHaveBeenCalledWith("hot", null);
+    const known = { id: "b1", arc: "hot", condition: null, enabled: true, hits: 0 };
+    liveStore.setState({ picture: picture({ debug: state({ breakpoints: [known] }) }) });
+    await toggleBreakpoint("hot");
+    expect(remove).toHaveBeenCalledWith("b1");
+  });
+});
+
+describe("hand-made tuples", () => {
+  it("begin with values that fit the schema", () => {
+    const network = { network: "n", streams: { s: { schema: { a: "int", t: "timestamp", x: "string" } }, u: { schema: "sid int, ok boolean" } } };
+    const now = new Date("2026-01-01T00:00:00Z");
+    expect(JSON.parse(starterTuple(network, "s", now))).toEqual({ a: 0, t: "2026-01-01T00:00:00.000Z", x: "" });
+    expect(JSON.parse(starterTuple(network, "u", now))).toEqual({ sid: 0, ok: false });
+  });
+
+  it("begin with the latest tuple if there is one", async () => {
+    const fields = ["_seq", "a"].map((name) => ({ name, type: "int" }));
+    vi.spyOn(api, "sample").mockResolvedValue({ fields, rows: [[7, 5]] });
+    expect(JSON.parse(await latestTuple(null, "s"))).toEqual({ a: 5 });
+    vi.spyOn(api, "sample").mockResolvedValue({ fields, rows: [] });
+    expect(JSON.parse(await latestTuple(null, "s"))).toEqual({});
+  });
+
+  it("are objects or lists of objects", () => {
+    expect(readRows('{"a": 1}').rows).toEqual([{ a: 1 }]);
+    expect(readRows('[{"a": 1}, {"a": 2}]').rows).toHaveLength(2);
+    expect(readRows("[1]").problem).toMatch(/object/);
+    expect(readRows("{").problem).toBeTruthy();
+  });
+});

@@ -1,0 +1,131 @@
+import { useEffect, useState } from "react";
+
+import { api, ProblemError } from "../api/client";
+import type { ChangeReport, NetworkDocument, Problem } from "../api/types";
+import { nodeId } from "../canvas/graph";
+import { problemRef } from "../canvas/model";
+import { Button } from "../components/Button";
+import { Dialog } from "../components/Dialog";
+import { kindOf } from "../draft/document";
+import { adoptDeployed, loadDraft, useDraft } from "../store/draft";
+import { useUi } from "../store/ui";
+import { reportLines, summary } from "./words";
+
+const isConflict = (problem: Problem | null) => problem?.code === "CHANGED_MEANWHILE" || problem?.status === 412;
+
+async function attempt<T>(work: Promise<T>): Promise<{ value: T } | { problem: Problem }> {
+  try {
+    return { value: await work };
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error;
+    return { problem: error.problem };
+  }
+}
+
+function Report({ report }: { report: ChangeReport }) {
+  return (
+    <>
+      <p>{summary(report)}</p>
+      <ul className="change-list">
+        {reportLines(report).map((line) => (
+          <li key={`${line.sign}${line.name}`} className={line.careful ? "careful" : ""}>
+            <span className={`change-sign sign-${line.sign}`}>{line.sign}</span>
+            <span className="mono">{line.name}</span>
+            <span className="muted">{line.text}</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Refusal({ problem, onLead }: { problem: Problem; onLead: () => void }) {
+  const found = problemRef(useDraft.getState().draft, problem);
+  return (
+    <div className="notice bad" role="alert">
+      <div>
+        <strong>{problem.code}</strong> {problem.detail}
+        {problem.hint && <div>{problem.hint}</div>}
+        {found && (
+          <Button onClick={onLead} className="refusal-lead">
+            Show {found.name}
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** What a deployment would change, then the deployment. */
+export function DeployDialog() {
+  const setDeployOpen = useUi((state) => state.setDeployOpen);
+  const [draft] = useState<NetworkDocument>(() => useDraft.getState().draft);
+  const [report, setReport] = useState<ChangeReport | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [busy, setBusy] = useState(false);
+  const close = () => setDeployOpen(false);
+
+  useEffect(() => {
+    let current = true;
+    void attempt(api.preview(draft)).then((found) => {
+      if (!current) return;
+      if ("value" in found) setReport(found.value);
+      else setProblem(found.problem);
+    });
+    return () => {
+      current = false;
+    };
+  }, [draft]);
+
+  const deploy = async (overwrite: boolean) => {
+    setBusy(true);
+    const found = await attempt(api.deploy(draft, overwrite ? undefined : useDraft.getState().version));
+    setBusy(false);
+    if ("problem" in found) return setProblem(found.problem);
+    await adoptDeployed(draft);
+    close();
+  };
+  const lead = () => {
+    const ref = problem && problemRef(draft, problem);
+    const kind = ref && kindOf(ref.section);
+    close();
+    if (!ref || !kind || kind === "arc") return;
+    useUi.getState().ask({ kind: "center", node: nodeId(ref.section, ref.name) });
+    useUi.getState().select({ kind, name: ref.name });
+    useUi.getState().openInspector("parameters");
+  };
+  const discard = async () => {
+    await loadDraft({ discard: true });
+    close();
+  };
+  const conflict = isConflict(problem);
+  return (
+    <Dialog title="Deploy the draft" onClose={close}>
+      <div className="dialog-body" aria-live="polite">
+        {!report && !problem && <p className="muted">Asking what would change …</p>}
+        {report && !problem && <Report report={report} />}
+        {problem && !conflict && <Refusal problem={problem} onLead={lead} />}
+        {conflict && (
+          <div className="notice warn" role="alert" data-testid="deploy-conflict">
+            Somebody else has changed the network since your draft began. Reload takes theirs and discards your draft; overwrite replaces theirs by your draft.
+          </div>
+        )}
+      </div>
+      <footer>
+        <Button onClick={close}>Cancel</Button>
+        {conflict ? (
+          <>
+            <Button onClick={() => void discard()}>Reload theirs</Button>
+            <Button look="danger" disabled={busy} onClick={() => void deploy(true)} data-testid="deploy-overwrite">
+              Overwrite
+            </Button>
+          </>
+        ) : (
+          <Button key={report ? "ready" : "asking"} look="primary" autoFocus disabled={busy || !report || problem !== null} onClick={() => void deploy(false)} data-testid="deploy-confirm">
+            {busy ? "Deploying …" : "Deploy"}
+          </Button>
+        )}
+      </footer>
+    </Dialog>
+  );
+}

@@ -1,0 +1,53 @@
+import { useState } from "react";
+
+import type { NetworkDocument } from "../api/types";
+import { Field } from "../components/Field";
+import { NAME } from "../draft/document";
+import { setTop } from "../draft/edits";
+import { useDraft } from "../store/draft";
+import { useSession } from "../store/session";
+import { Context } from "./form/context";
+import { FormFields } from "./form/FormFields";
+import { asSchema, resolve, type Schema } from "./form/schema";
+import { FormOrYaml, type Mode } from "./FormOrYaml";
+import { useFormContext } from "./useFormContext";
+import { YamlDeclaration } from "./YamlDeclaration";
+
+/** With nothing selected: the network itself, its engine options, and all of it as YAML. */
+export function NetworkForm() {
+  const [mode, setMode] = useState<Mode>("form");
+  const context = useFormContext("engine");
+  const draft = useDraft((state) => state.draft);
+  const report = useDraft((state) => state.report);
+  const edit = useDraft((state) => state.edit);
+  const root = useSession((state) => state.schema);
+  const engine: Schema = resolve(root, asSchema(asSchema(root).properties).engine);
+  const problems = report?.problems ?? [];
+  return (
+    <Context value={{ ...context, problems: problems.filter((problem) => problem.path?.[0] === "engine").map((problem) => ({ ...problem, path: ["engine", "", ...(problem.path ?? []).slice(1)] })) }}>
+      <FormOrYaml mode={mode} onChange={setMode} />
+      {mode === "yaml" ? (
+        <YamlDeclaration
+          label="YAML of the network"
+          value={draft}
+          problems={problems}
+          skip={0}
+          readOnly={context.readOnly}
+          onChange={(value) => {
+            if (typeof value === "object" && value && !Array.isArray(value) && typeof value.network === "string") edit(() => value as NetworkDocument, { merge: "yaml network" });
+          }}
+        />
+      ) : (
+        <div className="form">
+          <Field label="network" problem={NAME.test(draft.network) ? null : "A name begins with a letter and has letters, digits and _ only."}>
+            {(id) => <input id={id} type="text" value={draft.network} disabled={context.readOnly} onChange={(event) => edit((document) => setTop(document, ["network"], event.target.value), { merge: "network" })} />}
+          </Field>
+          <details className="form-about" open>
+            <summary>Engine</summary>
+            <FormFields schema={engine} value={draft.engine ?? {}} path={[]} />
+          </details>
+        </div>
+      )}
+    </Context>
+  );
+}

@@ -1,0 +1,69 @@
+import { useState } from "react";
+
+import { useModel } from "../canvas/model";
+import { viewport } from "../canvas/viewport";
+import { Button } from "../components/Button";
+import { useDraft } from "../store/draft";
+import { useUi } from "../store/ui";
+import type { Layout } from "../api/types";
+
+type Bookmark = Layout["bookmarks"][number];
+const SIZE = { width: 192, height: 96 };
+
+/** What is seen at a bookmark, as small rectangles. */
+function Thumbnail({ mark }: { mark: Bookmark }) {
+  const nodes = useModel((state) => state.scene.nodes);
+  const scale = (mark.zoom * SIZE.width) / 1000;
+  return (
+    <svg className="thumbnail" viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} aria-hidden="true">
+      {nodes
+        .filter((node) => !node.parent && !node.open)
+        .map((node) => (
+          <rect key={node.id} x={(node.x + mark.x / mark.zoom) * scale} y={(node.y + mark.y / mark.zoom) * scale} width={node.width * scale} height={node.height * scale} rx="1" />
+        ))}
+    </svg>
+  );
+}
+
+/** Places on the canvas to return to; kept in the layout. */
+export function Bookmarks() {
+  const bookmarks = useDraft((state) => state.layout.bookmarks);
+  const setLayout = useDraft((state) => state.setLayout);
+  const ask = useUi((state) => state.ask);
+  const [name, setName] = useState("");
+  const add = () => {
+    const at = viewport();
+    if (!at) return;
+    const title = name.trim() || `place ${bookmarks.length + 1}`;
+    setLayout({ bookmarks: [...bookmarks.filter((mark) => mark.name !== title), { name: title, ...at }] });
+    setName("");
+  };
+  return (
+    <>
+      <form
+        className="bookmark-add"
+        onSubmit={(event) => {
+          event.preventDefault();
+          add();
+        }}
+      >
+        <input type="text" aria-label="Name of the bookmark" placeholder="Name" value={name} onChange={(event) => setName(event.target.value)} />
+        <Button type="submit" icon="bookmark">
+          Keep
+        </Button>
+      </form>
+      {!bookmarks.length && <p className="muted side-note">A bookmark keeps what the canvas shows now.</p>}
+      <ul className="outline-list">
+        {bookmarks.map((mark) => (
+          <li key={mark.name} className="bookmark">
+            <button type="button" onClick={() => ask({ kind: "goto", x: mark.x, y: mark.y, zoom: mark.zoom })}>
+              <Thumbnail mark={mark} />
+              {mark.name}
+            </button>
+            <Button look="quiet" icon="trash" aria-label={`Remove ${mark.name}`} onClick={() => setLayout({ bookmarks: bookmarks.filter((each) => each !== mark) })} />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

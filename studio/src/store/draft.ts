@@ -1,0 +1,222 @@
+/** The draft: a network document that grows by edits until it is deployed, with its check and layout. */
+
+import { create } from "zustand";
+
+import { api, ProblemError } from "../api/client";
+import type { CheckReport, Layout, NetworkDocument, Problem } from "../api/types";
+import { difference, isDirty, same, type Difference } from "../draft/diff";
+import { emptyNetwork } from "../draft/document";
+import { forget, recall, remember } from "./remembered";
+import { mayEdit } from "./session";
+
+export type Positions = Layout["positions"];
+type Snapshot = { draft: NetworkDocument; positions: Positions };
+export type EditOptions = {
+  /** Edits in a row with the same key count as one for undo, such as the letters of a text. */
+  merge?: string;
+  /** Where new nodes are put. */
+  place?: Positions;
+};
+
+export type DraftState = {
+  loaded: boolean;
+  problem: Problem | null;
+  deployed: NetworkDocument;
+  /** The version that the draft began from. */
+  version: string;
+  /** The network that runs is not the one that the draft began from. */
+  outdated: boolean;
+  draft: NetworkDocument;
+  past: Snapshot[];
+  future: Snapshot[];
+  report: CheckReport | null;
+  layout: Layout;
+  diff: Difference;
+  edit: (change: (document: NetworkDocument) => NetworkDocument, options?: EditOptions) => void;
+  undo: () => void;
+  redo: () => void;
+  setLayout: (change: Partial<Layout>, options?: { history?: boolean }) => void;
+};
+
+const NOTHING: Difference = { added: [], changed: [], removed: [], engine: false, name: false };
+let lastMerge: string | undefined;
+
+export const useDraft = create<DraftState>()((set, get) => ({
+  loaded: false,
+  problem: null,
+  deployed: emptyNetwork(),
+  version: "",
+  outdated: false,
+  draft: emptyNetwork(),
+  past: [],
+  future: [],
+  report: null,
+  layout: { positions: {}, open: {}, bookmarks: [] },
+  diff: NOTHING,
+  edit: (change, options = {}) => {
+    if (!mayEdit()) return;
+    const state = get();
+    const draft = change(state.draft);
+    if (draft === state.draft) return;
+    const positions = options.place ? { ...state.layout.positions, ...options.place } : state.layout.positions;
+    const joined = options.merge !== undefined && options.merge === lastMerge && state.future.length === 0;
+    lastMerge = options.merge;
+    const before = { draft: state.draft, positions: state.layout.positions };
+    set({
+      ...withDraft(state, draft),
+      layout: { ...state.layout, positions },
+      past: joined ? state.past : [...state.past, before],
+      future: [],
+    });
+  },
+  undo: () => {
+    const { past, future } = get();
+    const before = past.at(-1);
+    if (before) set({ ...restored(get(), before), past: past.slice(0, -1), future: [snapshot(get()), ...future] });
+  },
+  redo: () => {
+    const { past, future } = get();
+    const [after, ...rest] = future;
+    if (after) set({ ...restored(get(), after), past: [...past, snapshot(get())], future: rest });
+  },
+  setLayout: (change, options) => {
+    const state = get();
+    const kept = options?.history ? { past: [...state.past, snapshot(state)], future: [] } : {};
+    set({ layout: { ...state.layout, ...change }, ...kept });
+  },
+}));
+
+const snapshot = (state: DraftState): Snapshot => ({ draft: state.draft, positions: state.layout.positions });
+
+function restored(state: DraftState, to: Snapshot): Partial<DraftState> {
+  lastMerge = undefined;
+  return { ...withDraft(state, to.draft), layout: { ...state.layout, positions: to.positions } };
+}
+
+function withDraft(state: DraftState, draft: NetworkDocument): Partial<DraftState> {
+  return { draft, diff: difference(state.deployed, draft) };
+}
+
+// ── what follows from a change: check, kept draft, kept layout ──
+
+/** Run after `ms` without another call. */
+function settled(ms: number, work: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(work, ms);
+  };
+}
+
+let checks = 0;
+
+export async function checkNow(): Promise<void> {
+  const number = ++checks;
+  try {
+    const report = await api.check(useDraft.getState().draft);
+    if (number === checks) useDraft.setState({ report });
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error;
+    // The connection's state is shown in the top bar; the next edit checks again.
+  }
+}
+
+const checkSoon = settled(150, () => void checkNow());
+const saveLayoutSoon = settled(600, () => {
+  const { layout, loaded } = useDraft.getState();
+  if (loaded && mayEdit()) api.saveLayout(layout).catch(() => undefined);
+});
+function rememberNow(): void {
+  const { draft, version, diff, deployed, loaded } = useDraft.getState();
+  if (!loaded) return;
+  if (isDirty(diff)) remember({ network: deployed.network, version, draft });
+  else forget(deployed.network);
+}
+const rememberSoon = settled(300, rememberNow);
+window.addEventListener("pagehide", rememberNow);
+
+let restoring = false;
+useDraft.subscribe((state, before) => {
+  if (restoring) return;
+  if (state.draft !== before.draft) {
+    checkSoon();
+    rememberSoon();
+  }
+  if (state.layout !== before.layout) saveLayoutSoon();
+});
+
+// ── loading ──
+
+type Asked = Promise<[{ network: NetworkDocument; version: string }, Layout]>;
+
+/** Ask for network and layout; may be called before it is known whether the server takes the token. */
+export function askNetwork(): Asked {
+  const asked: Asked = Promise.all([
+    api.network(),
+    api.layout().catch((): Layout => ({ positions: {}, open: {}, bookmarks: [] })),
+  ]);
+  asked.catch(() => undefined);
+  return asked;
+}
+
+/** Load network and layout. An undeployed draft of this network that the browser kept goes on. */
+export async function loadDraft(options: { discard?: boolean; asked?: Asked } = {}): Promise<void> {
+  try {
+    const [{ network, version }, layout] = await (options.asked ?? askNetwork());
+    const kept = options.discard ? null : recall(network.network);
+    const goesOn = kept !== null && mayEdit() && !same(kept.draft, network);
+    restoring = true;
+    useDraft.setState({
+      loaded: true,
+      problem: null,
+      deployed: network,
+      version: goesOn ? kept.version : version,
+      outdated: goesOn && kept.version !== version,
+      draft: goesOn ? kept.draft : network,
+      diff: goesOn ? difference(network, kept.draft) : NOTHING,
+      layout: { positions: layout.positions ?? {}, open: layout.open ?? {}, bookmarks: layout.bookmarks ?? [] },
+      past: [],
+      future: [],
+    });
+    restoring = false;
+    lastMerge = undefined;
+    if (options.discard) forget(network.network);
+    await checkNow();
+  } catch (error) {
+    restoring = false;
+    if (!(error instanceof ProblemError)) throw error;
+    useDraft.setState({ problem: error.problem });
+  }
+}
+
+/** The network that runs has another version: follow it, or say so if there is a draft. */
+export async function followDeployed(version: string): Promise<void> {
+  const state = useDraft.getState();
+  if (!state.loaded || version === state.version || state.outdated) return;
+  const found = await api.network().catch(() => null);
+  if (!found || found.version === useDraft.getState().version) return;
+  const { draft, diff } = useDraft.getState();
+  const left = difference(found.network, draft);
+  // A draft that others have deployed as it is, is no draft any more.
+  if (isDirty(diff) && isDirty(left)) {
+    useDraft.setState({ deployed: found.network, diff: left, outdated: true });
+  } else {
+    useDraft.setState({ deployed: found.network, version: found.version, draft: found.network, diff: NOTHING });
+  }
+}
+
+/** After a deployment of `sent`: the draft is what runs; edits that were made meanwhile stay. */
+export async function adoptDeployed(sent: NetworkDocument): Promise<void> {
+  const found = await api.network();
+  const { draft } = useDraft.getState();
+  // The server may write the same network in another form.
+  const now = draft === sent ? found.network : draft;
+  useDraft.setState({
+    deployed: found.network,
+    version: found.version,
+    outdated: false,
+    draft: now,
+    diff: difference(found.network, now),
+  });
+  rememberSoon();
+}

@@ -1,0 +1,108 @@
+import { useState } from "react";
+
+import type { Field, Json, Table } from "../api/types";
+import { Button } from "../components/Button";
+import { SendTuple } from "../debug/SendTuple";
+import { useDeployed } from "../store/deployed";
+import { useSample } from "../store/live";
+import { plural } from "./format";
+import { ProblemNote } from "./ProblemNote";
+import { HIDDEN, isNumeric, rowObject, tupleJson } from "./rows";
+import { RowTable } from "./RowTable";
+
+const LIMIT = 200;
+const NO_FIELDS: Field[] = [];
+const NO_ROWS: Json[][] = [];
+
+/** The latest tuples of an arc, live: filter them, freeze, copy one, edit one and send it. */
+export function ArcTuples({ arc, isStream }: { arc: string; isStream: boolean }) {
+  const [filter, setFilter] = useState("");
+  const [where, setWhere] = useState<string | null>(null);
+  const [frozen, setFrozen] = useState<Table | null>(null);
+  const [selected, setSelected] = useState<number | null>(null);
+  const [editing, setEditing] = useState<string | null>(null);
+  const sample = useSample(arc, LIMIT, where);
+  const sends = useDeployed((state) => isStream || Boolean(state.network?.streams?.[arc]));
+  const table = frozen ?? sample?.table ?? null;
+  const fields = table?.fields ?? NO_FIELDS;
+  const rows = table?.rows ?? NO_ROWS;
+  const row = selected === null ? undefined : rows[selected];
+
+  const freeze = (on: boolean) => {
+    setFrozen(on ? (sample?.table ?? null) : null);
+    if (!on) setSelected(null);
+  };
+  const choose = (at: number) => {
+    if (!frozen) setFrozen(table);
+    setSelected(at);
+  };
+  const edit = () => {
+    if (row) setEditing(JSON.stringify(sendable(fields, row), null, 2));
+  };
+  return (
+    <section className="panel" aria-label={`Tuples of ${arc}`}>
+      <form
+        className="panel-bar"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setWhere(filter.trim() || null);
+        }}
+      >
+        <strong className="mono">{arc}</strong>
+        <input
+          className="grow mono"
+          aria-label="Filter, a SQL condition"
+          placeholder={`filter, such as ${example(fields)}`}
+          value={filter}
+          onChange={(event) => setFilter(event.target.value)}
+          spellCheck={false}
+        />
+        <Button type="submit" icon="filter" disabled={(filter.trim() || null) === where}>
+          Filter
+        </Button>
+        <Button
+          icon={frozen ? "play" : "pause"}
+          aria-pressed={frozen !== null}
+          onClick={() => freeze(!frozen)}
+          disabled={!table}
+        >
+          {frozen ? "Follow" : "Freeze"}
+        </Button>
+        <Button
+          reason={row ? null : "Select a row first."}
+          onClick={() => row && void navigator.clipboard.writeText(tupleJson(fields, row))}
+        >
+          Copy JSON
+        </Button>
+        {sends && (
+          <Button icon="update" reason={row ? null : "Select a row first."} onClick={edit}>
+            Edit and send
+          </Button>
+        )}
+        <span className="quiet fixed">
+          {frozen ? "frozen · " : ""}
+          {plural(rows.length, "tuple")}
+        </span>
+      </form>
+      <ProblemNote problem={sample?.problem ?? null} />
+      <RowTable
+        label={`Latest tuples of ${arc}, newest last`}
+        fields={fields}
+        rows={rows}
+        follow={!frozen}
+        selected={selected}
+        onSelect={choose}
+        onOpen={sends ? edit : undefined}
+        empty={sample ? (where ? "No tuple satisfies the filter yet." : "No tuple has passed here yet.") : "Looking …"}
+      />
+      {editing !== null && <SendTuple stream={arc} start={editing} onClose={() => setEditing(null)} />}
+    </section>
+  );
+}
+
+/** A condition over the last number of the tuples. */
+const example = (fields: Field[]) =>
+  `${fields.findLast((field) => isNumeric(field.type) && !HIDDEN.has(field.name))?.name ?? "x"} > 10`;
+
+const sendable = (fields: Field[], row: Json[]) =>
+  Object.fromEntries(Object.entries(rowObject(fields, row)).filter(([name]) => !name.startsWith("_")));

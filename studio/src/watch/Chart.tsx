@@ -1,0 +1,149 @@
+import { useEffect, useRef, useState } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+import { useScheme } from "./scheme";
+
+export type ChartSeries = { label: string; values: (number | null)[] };
+type Props = {
+  title: string;
+  /** Seconds since 1970, ascending; or any numbers if `time` is false. */
+  at: number[];
+  series: ChartSeries[];
+  format: (value: number | null) => string;
+  /** In pixels; "fill" takes what the surroundings leave. */
+  height?: number | "fill";
+  time?: boolean;
+  /** A fixed range of y. */
+  range?: [number, number];
+  /** Whether y begins at zero. */
+  zero?: boolean;
+};
+
+const DASHES = [[], [4, 3], [1, 3], [8, 3]];
+
+/** Lines over time. Colours are neutral; several lines differ by their dashes. */
+export function Chart({ title, at, series, format, height = 96, time = true, range, zero = true }: Props) {
+  const ref = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const scheme = useScheme();
+  const [pointed, setPointed] = useState<number | null>(null);
+  const labels = series.map((one) => one.label).join("\n");
+  const data = useRef<uPlot.AlignedData>([[]]);
+  useEffect(() => {
+    data.current = [at, ...series.map((one) => one.values)];
+    plot.current?.setData(data.current);
+  }, [at, series]);
+
+  useEffect(() => {
+    const box = ref.current;
+    if (!box) return;
+    const style = getComputedStyle(box);
+    const text = style.getPropertyValue("--text").trim() || style.color;
+    const muted = style.getPropertyValue("--muted").trim() || style.color;
+    const line = style.getPropertyValue("--line").trim() || style.color;
+    const font = `11px ${style.fontFamily}`;
+    const axis = { stroke: muted, font, grid: { stroke: line, width: 1 }, ticks: { show: false } };
+    const made = new uPlot(
+      {
+        ...sizeOf(box, height),
+        padding: [6, 8, 0, 0],
+        cursor: { y: false, drag: { x: false, y: false }, focus: { prox: 24 } },
+        focus: { alpha: 0.3 },
+        legend: { show: false },
+        hooks: { setCursor: [(self) => setPointed(self.cursor.idx ?? null)] },
+        scales: { x: { time }, y: { range: range ?? ((_, low, high) => tidyRange(low, high, zero)) } },
+        axes: [
+          { ...axis, space: 70, size: 24, values: time ? clockTicks : undefined },
+          { ...axis, size: 62, space: 28, values: (_, ticks) => ticks.map((tick) => format(tick)) },
+        ],
+        series: [
+          {},
+          ...labels.split("\n").map((label, index) => ({
+            label,
+            stroke: index ? muted : text,
+            width: 1.5,
+            dash: DASHES[index % DASHES.length],
+            points: { show: false },
+          })),
+        ],
+      },
+      data.current,
+      box,
+    );
+    plot.current = made;
+    const observer = new ResizeObserver(() => made.setSize(sizeOf(box, height)));
+    observer.observe(box);
+    return () => {
+      observer.disconnect();
+      plot.current = null;
+      made.destroy();
+    };
+    // `format` and `range` are constants of a chart; lines are told apart by their labels.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [labels, scheme, height, time]);
+
+  const place = pointed ?? at.length - 1;
+  const when = pointed === null ? "" : time ? clock(at[place] ?? 0) : String(at[place] ?? "");
+  const texts = series.map((one) => format(pointed === null ? newest(one.values) : (one.values[place] ?? null)));
+  return (
+    <figure className={`chart ${height === "fill" ? "fill" : ""}`}>
+      <figcaption>
+        {title}{" "}
+        {series.map((one, index) => (
+          <span className="quiet" key={one.label}>
+            {series.length > 1 && <Marker dash={DASHES[index % DASHES.length] ?? []} first={index === 0} />}
+            {series.length > 1 ? `${one.label} ` : ""}
+            {texts[index]}
+          </span>
+        ))}
+        {when && <span className="quiet chart-when">{when}</span>}
+      </figcaption>
+      <div
+        ref={ref}
+        role="img"
+        aria-label={`${title}: ${series.map((one, index) => `${one.label} ${texts[index]}`).join(", ")}`}
+        className="chart-box"
+        style={height === "fill" ? undefined : { minHeight: height }}
+      />
+    </figure>
+  );
+}
+
+const newest = (values: (number | null | undefined)[]) => values.findLast((value) => typeof value === "number") ?? null;
+
+const sizeOf = (box: HTMLElement, height: number | "fill") => ({
+  width: Math.max(box.clientWidth, 120),
+  height: height === "fill" ? Math.max(box.clientHeight, 64) : height,
+});
+
+function Marker({ dash, first }: { dash: number[]; first: boolean }) {
+  return (
+    <svg className={`chart-marker ${first ? "first" : ""}`} width="16" height="8" aria-hidden="true">
+      <line x1="0" x2="16" y1="4" y2="4" strokeDasharray={dash.join(" ")} />
+    </svg>
+  );
+}
+
+const two = (part: number) => String(part).padStart(2, "0");
+
+function clock(seconds: number): string {
+  const at = new Date(seconds * 1000);
+  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}
+
+function clockTicks(plot: uPlot, ticks: number[]): string[] {
+  const { min, max } = plot.scales.x ?? {};
+  const range = (max ?? 0) - (min ?? 0);
+  if (range < 8) return ticks.map((tick) => `${clock(tick).slice(6)}.${String(Math.round((tick % 1) * 1000)).padStart(3, "0")}`);
+  return ticks.map((tick) => (range < 180 ? clock(tick) : clock(tick).slice(0, 5)));
+}
+
+/** A range that begins at zero if values are not negative, with some air above. */
+export function tidyRange(low: number | null, high: number | null, zero = true): [number, number] {
+  const least = zero ? Math.min(low ?? 0, 0) : (low ?? 0);
+  const most = zero ? Math.max(high ?? 0, 0) : (high ?? 1);
+  const air = (most - least) * 0.1;
+  if (most <= least) return zero ? [0, 1] : [least - 1, least + 1];
+  return [zero && least === 0 ? 0 : least - air, most + air];
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+
+import { arcFigures, boxFigures, outputFigures } from "../testing/picture";
+import { arcTitle, arcTone, arcWidth, boxTexts, outputTone } from "./figures";
+import { meanCourse } from "./courses";
+
+describe("arcs", () => {
+  it.each([
+    [arcFigures(), "calm"],
+    [arcFigures({ rate: 0 }), "idle"],
+    [arcFigures({ queued: 5, oldest_s: 0.9 }), "calm"],
+    [arcFigures({ queued: 5, oldest_s: 1 }), "amber"],
+    [arcFigures({ queued: 5, oldest_s: 1.9 }), "amber"],
+    [arcFigures({ queued: 5, oldest_s: 2 }), "red"],
+    [arcFigures({ queued: 5, oldest_s: 99, patience_s: null }), "calm"],
+    [arcFigures({ queued: 0, oldest_s: 99 }), "calm"],
+  ])("the tone of %j is %s", (arc, tone) => expect(arcTone(arc)).toBe(tone));
+
+  it("is thicker by the logarithm of the rate, within bounds", () => {
+    const widths = [0, 10, 1000, 100_000, 1e12].map(arcWidth);
+    expect(widths).toEqual([...widths].sort((one, other) => one - other));
+    expect([widths[0], widths[4]]).toEqual([1.5, 8]);
+  });
+
+  it("says queue, age against patience and mark", () => {
+    const title = arcTitle("hot", arcFigures({ queued: 312, oldest_s: 2.5, mark: { ts: 7 } }));
+    expect(title).toContain("312 tuples queued");
+    expect(title).toContain("oldest 2.5 s of 2.0 s");
+    expect(title).toContain("ts ≥ 7");
+  });
+});
+
+describe("boxes and outputs", () => {
+  it("shows only what there is", () => {
+    const texts = boxTexts(boxFigures({ late: { closed: 2, below: 1 }, shed: 5 }));
+    expect(texts).toMatchObject({ in: "2.0 k/s", out: "20/s", passes: "1.0 %", cost: "3.2 µs", held: "", late: "3", dead: "", shed: "5" });
+  });
+
+  it("is red when it failed, whatever its utility", () => {
+    expect(outputTone(outputFigures({ utility: 1, failed: "disk full" }))).toBe("red");
+    expect(outputTone(outputFigures({ utility: 0.6 }))).toBe("amber");
+    expect(outputTone(outputFigures({ utility: null }))).toBe("idle");
+  });
+
+  it("takes the mean of courses from their ends", () => {
+    expect(meanCourse([[1, 0.5, null], [0.5]])).toEqual([1, 0.5, 0.5]);
+    expect(meanCourse([])).toEqual([]);
+  });
+});
