@@ -35,6 +35,8 @@ class CatalogSnapshot:
     """Those that are registered."""
     counters: Mapping[tuple[str, str], int]
     costs: Mapping[str, BoxCost]
+    rates: Mapping[str, float]
+    """Tuples per second of each stream when the latest ones came."""
     progress: Mapping[str, Any]
     cursors: Mapping[tuple[str, str], tuple[int, int]]
     matches: Mapping[str, int]
@@ -125,6 +127,7 @@ class CatalogSnapshot:
             schema=_schema(row),
             counts=counts,
             cost=self._cost(name),
+            rate=self.rates.get(name) if row.kind == "stream" else None,
             progress=self._marks(row),
             log=None if log is None else dict(zip(("segments", "rows", "bytes"), log, strict=True)),
             reads=heads,
@@ -204,6 +207,7 @@ def read_catalog(directory: Path) -> CatalogSnapshot:
             tuple(_whole(rows)),
             manifest.counters(),
             manifest.costs(),
+            {name: kept.rate for name, kept in manifest.statistics().rates.items()},
             manifest.progress(),
             manifest.cursors(),
             _matches(rows, manifest.tallies()),

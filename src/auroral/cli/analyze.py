@@ -6,13 +6,13 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from auroral.catalog import read_catalog
+from auroral.catalog import CatalogSnapshot, read_catalog
 from auroral.cli.check import NetworkFile
 from auroral.engine.topology.assembly import expanded_network
 from auroral.errors import UsageError, closest, list_existing
@@ -28,13 +28,18 @@ def analyze(
     file: NetworkFile,
     rates: Annotated[
         list[str] | None,
-        typer.Option("--rates", metavar="S=N", help="tuples per second of streams, by commas"),
+        typer.Option(
+            "--rates",
+            metavar="S=N",
+            help="tuples per second of streams, by commas; by default those measured in --state",
+        ),
     ] = None,
     cores: Annotated[
         float | None, typer.Option(metavar="N", help="of the machine; by default those of this one")
     ] = None,
     state: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="take measured costs from a state directory")
+        Path | None,
+        typer.Option(metavar="DIR", help="take measured costs and rates from a state directory"),
     ] = None,
     period: Annotated[
         float, typer.Option(metavar="SECONDS", help="how often each superbox is called")
@@ -43,12 +48,17 @@ def analyze(
 ) -> None:
     """Tell what a network needs at given rates, which box saturates first, and what to shed."""
     network = Network.load(file)
-    given = _rates(rates or [], list(network.streams))
+    catalog = read_catalog(state) if state is not None else None
+    measured = {} if catalog is None or rates else measured_rates(catalog, network)
+    given = measured or _rates(rates or [], list(network.streams))
     machine = float(os.cpu_count() or 1) if cores is None else cores
     for option, number in (("--cores", machine), ("--period", period)):
         if not (number > 0 and math.isfinite(number)):
             raise UsageError("BAD_OPTION", f"{option} takes a number above 0, found {number:g}")
-    found = _analyzed(network, given, machine, period, state)
+    found = _analyzed(network, given, machine, period, catalog)
+    if measured:
+        shown = ", ".join(f"{stream} {rate:,.4g}/s" for stream, rate in measured.items())
+        found = replace(found, notes=(f"rates were measured: {shown}", *found.notes))
     if as_json:
         typer.echo(json.dumps(found.document(), indent=2, ensure_ascii=False))
     else:
@@ -108,13 +118,16 @@ class _Found:
 
 
 def _analyzed(
-    network: Network, given: Mapping[str, float], cores: float, period_s: float, state: Path | None
+    network: Network,
+    given: Mapping[str, float],
+    cores: float,
+    period_s: float,
+    catalog: CatalogSnapshot | None,
 ) -> _Found:
     checked = expanded_network(network, None, {}).check()
     costs: Mapping[str, BoxCost] = {}
     tuples: dict[str, int] = {}
-    if state is not None:
-        catalog = read_catalog(state)
+    if catalog is not None:
         costs = catalog.costs
         tuples = {arc: n for (arc, what), n in catalog.counters.items() if what in ("tuples", "in")}
     outputs = [out.from_ for out in checked.network.outputs.values() if out.from_ in checked.arcs]
@@ -135,23 +148,32 @@ def _analyzed(
     names = [name for one in fused for name in one.boxes]
     read = {arc.name for name in names for arc in checked.inputs_of(name)}
     shown = {arc: rate for arc, rate in arcs.items() if arc in read or arc in outputs}
-    notes = _notes(network, given, [name for name in names if name not in costs], state)
+    notes = _notes(network, given, [name for name in names if name not in costs], catalog)
     return _Found(network, load, shown, fused, table.at(level), tuple(notes))
 
 
 def _notes(
-    network: Network, given: Mapping[str, float], unmeasured: Sequence[str], state: Path | None
+    network: Network,
+    given: Mapping[str, float],
+    unmeasured: Sequence[str],
+    catalog: CatalogSnapshot | None,
 ) -> Iterable[str]:
     missing = [stream for stream in network.streams if stream not in given]
     if missing:
         yield f"no rate was given for {', '.join(missing)}: taken for 0"
     defaults = f"{DEFAULT_COST_S * 1e6:g} µs per tuple and {DEFAULT_CALL_S * 1e3:g} ms per call"
-    if state is None:
+    if catalog is None:
         yield f"costs are defaults: {defaults}; --state DIR takes measured ones"
     elif unmeasured:
         yield f"never measured, so taken for {defaults}: {', '.join(unmeasured)}"
     if network.queries:
         yield "continuous queries are left out"
+
+
+def measured_rates(catalog: CatalogSnapshot, network: Network) -> dict[str, float]:
+    """The tuples per second that the streams of a network had lately, as far as any came."""
+    streams = network.streams
+    return {name: rate for name, rate in catalog.rates.items() if name in streams and rate > 0}
 
 
 def _rates(given: Sequence[str], streams: Sequence[str]) -> dict[str, float]:

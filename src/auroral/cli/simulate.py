@@ -36,11 +36,17 @@ def simulate(
     ] = None,
     rates: Annotated[
         list[str] | None,
-        typer.Option("--rates", metavar="S=N", help="tuples per second of streams, by commas"),
+        typer.Option(
+            "--rates",
+            metavar="S=N",
+            help="tuples per second of streams, by commas; by default those measured in --state",
+        ),
     ] = None,
     state: Annotated[
         Path | None,
-        typer.Option("--state", metavar="DIR", help="a state directory with measured costs"),
+        typer.Option(
+            "--state", metavar="DIR", help="a state directory with measured costs and rates"
+        ),
     ] = None,
     duration_s: Annotated[
         float, typer.Option("--for", metavar="SECONDS", help="virtual time of a network")

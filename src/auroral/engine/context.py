@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from auroral.engine.ingest.dead_letters import DeadLetters
+from auroral.engine.inspect.kept_statistics import StatisticsKeeper
 from auroral.engine.inspect.quality import OutputQuality
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.locks import EngineLocks
@@ -96,3 +97,4 @@ class EngineContext:
     optimizer: OrderOptimizer = field(default_factory=OrderOptimizer)
     memory: QueueMemory | None = None
     watch: EngineWatch | None = None
+    statistics: StatisticsKeeper | None = None

@@ -14,6 +14,7 @@ from auroral.engine.debug.watch import DebugWatch
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.ingest.declared_sources import interleaved
 from auroral.engine.ingest.ingest import Ingest
+from auroral.engine.inspect.kept_statistics import StatisticsKeeper
 from auroral.engine.inspect.quality import OutputQuality
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.lifecycle.changes import QueryChanges
@@ -90,6 +91,8 @@ class EngineParts:
             stack.callback(loop.execution.sinks.close)
             stack.callback(context.history.close)
             stack.callback(self.watch.close)
+            if loop.failure is None and context.statistics is not None:
+                stack.callback(context.statistics.save, loop.execution.stepper.done_before())
             stack.callback(self.ingest.close, seal=loop.failure is None)
 
 
@@ -130,8 +133,12 @@ def put_together(
     history = KeptHistory(store, None if options.arrival else clock, **threads)
     attachments = Attachments(store, history, **threads)
     tables = LiveTables(store, options.tables)
-    times, decisions = ArrivalTimes(store.next_moment), DecisionLog(clock)
-    rates = ArrivalRates()
+    earlier = store.manifest.statistics()
+    times = ArrivalTimes(store.next_moment, ages=earlier.ages)
+    decisions, rates = DecisionLog(clock), ArrivalRates()
+    quality = OutputQuality(store, queries, times, decisions)
+    keeper = StatisticsKeeper(store, rates, times, quality.monitor)
+    keeper.restore(earlier)
     watch = DebugWatch(store, lambda: loops[0].execution)
     context = EngineContext(
         settings,
@@ -144,13 +151,14 @@ def put_together(
         attachments,
         times,
         decisions,
-        OutputQuality(store, queries, times, decisions),
+        quality,
         rates,
         SheddingControl(store, decisions, clock),
         locks,
         OrderOptimizer(),
         QueueMemory(store, background=options.background),
         watch,
+        keeper,
     )
     plan = initial_plan(context)
     checked = plan.checked

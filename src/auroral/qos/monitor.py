@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from auroral.qos.graphs import QoS
-from auroral.qos.output_monitor import Floats, OutputMonitor
+from auroral.qos.output_monitor import Floats, OutputMonitor, OutputSums, SecondSums
 
 _PERCENTILE = 0.95
 
@@ -25,6 +25,8 @@ class QoSMonitor:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._earlier: dict[str, tuple[OutputSums, Sequence[SecondSums]]] = {}
+        """What an earlier run knew of outputs that are not watched yet."""
         self._outputs: dict[str, OutputMonitor] = {}
         self._declared: dict[str, QoS | None] = {}
 
@@ -36,8 +38,22 @@ class QoSMonitor:
                 known = self._outputs.get(name)
                 if known is not None and self._declared[name] != qos:
                     known.serve(qos, now_s)
-                found[name] = OutputMonitor(qos, now_s) if known is None else known
+                if known is None:
+                    known = OutputMonitor(qos, now_s)
+                    if name in self._earlier:
+                        known.restore(*self._earlier.pop(name), now_s)
+                found[name] = known
             self._outputs, self._declared = found, dict(outputs)
+
+    def restore(self, earlier: Mapping[str, tuple[OutputSums, Sequence[SecondSums]]]) -> None:
+        """Let outputs go on with what an earlier run knew of them, as soon as they are watched."""
+        with self._lock:
+            self._earlier = dict(earlier)
+
+    def kept(self, since: int) -> dict[str, tuple[OutputSums, Sequence[SecondSums]]]:
+        """What a later run has to know of each output: its sums, and its seconds from one on."""
+        with self._lock:
+            return {n: (one.sums, one.seconds_since(since)) for n, one in self._outputs.items()}
 
     def set_qos(self, output: str, qos: QoS | None, now_s: float) -> None:
         """Judge an output by other graphs; one that is not watched is left alone."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from itertools import takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,30 @@ _DELAY_STEP = 1.05
 _LEAST_DELAY_S = 1e-3
 
 Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SecondSums:
+    """The sums of one second, as the history needs them; see `_Second`."""
+
+    at: int
+    tuples: float
+    delay: float
+    worth: float
+    good: float
+    shed: float
+    valued: float
+    value_worth: float
+
+
+@dataclass(frozen=True)
+class OutputSums:
+    """What is known of an output since its state directory was made."""
+
+    delivered: float
+    shed: float
+    lost: Mapping[Kind, float]
+    """Utility lost, integrated over seconds, by the kind of graph that says so."""
 
 
 @dataclass
@@ -48,6 +73,10 @@ class _Second:
     """How many tuples have a delay of about `_DELAY_STEP` to such a power."""
     cells: npt.NDArray[np.int64] | None = None
     """How many values are in each cell."""
+
+    @property
+    def sums(self) -> SecondSums:
+        return SecondSums(*(getattr(self, each.name) for each in fields(SecondSums)))
 
 
 @dataclass(frozen=True)
@@ -99,6 +128,26 @@ class OutputMonitor:
             low, high = value.points[0][0], value.points[-1][0]
             self._edges = np.linspace(low, high, VALUE_CELLS + 1)
         self.lost = {kind: self.lost.get(kind, 0.0) for kind in {*self.lost, *self.qos.kinds}}
+
+    # ── over restarts ──
+
+    @property
+    def sums(self) -> OutputSums:
+        """What a later run has to know, besides the seconds."""
+        return OutputSums(self.delivered, self.shed, dict(self.lost))
+
+    def seconds_since(self, at: int) -> list[SecondSums]:
+        """The seconds from one on in which something came."""
+        found = takewhile(lambda second: second.at >= at, reversed(self._history))
+        return [second.sums for second in found][::-1]
+
+    def restore(self, sums: OutputSums, seconds: Iterable[SecondSums], now_s: float) -> None:
+        """Go on with the sums and the history of an earlier run; means begin anew."""
+        self.delivered, self.shed = sums.delivered, sums.shed
+        self.lost = {**self.lost, **sums.lost}
+        for one in seconds:
+            if now_s - HISTORY_S < one.at < math.floor(now_s):
+                self._history.append(_Second(**vars(one)))
 
     # ── what happens ──
 

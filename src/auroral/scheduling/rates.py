@@ -11,6 +11,16 @@ _FADE_S = 5.0
 """After so many seconds an arrival counts for a third."""
 
 
+@dataclass(frozen=True)
+class KeptRate:
+    """What a state directory remembers of the arrivals of one stream."""
+
+    rate: float
+    """Tuples per second when the latest ones came."""
+    recent: float
+    """Tuples per second when this was written: less, if nothing has come for a while."""
+
+
 @dataclass
 class _Arrivals:
     """What is known of one stream: the faded count of its arrivals, as of a time."""
@@ -19,6 +29,8 @@ class _Arrivals:
     at_s: float
     faded: float = 0.0
     """Arrivals, each times exp(−age/_FADE_S)."""
+    measured: float = 0.0
+    """Tuples per second when the latest ones came, of which half are counted."""
 
     def fade(self, now_s: float) -> float:
         """The count as it is now."""
@@ -39,12 +51,31 @@ class ArrivalRates:
         self._lock = threading.Lock()
         self._flows: dict[str, _Arrivals] = {}
 
+    def restore(self, kept: Mapping[str, KeptRate], now_s: float) -> None:
+        """Go on with the rates of an earlier run; the time between does not count."""
+        with self._lock:
+            for stream, one in kept.items():
+                flow = _Arrivals(-math.inf, now_s, one.recent * _FADE_S, one.rate)
+                self._flows.setdefault(stream, flow)
+
+    def kept(self, now_s: float) -> dict[str, KeptRate]:
+        """What a later run has to know."""
+        with self._lock:
+            return {
+                name: KeptRate(flow.measured, _rate(flow, now_s))
+                for name, flow in self._flows.items()
+            }
+
     def arrived(self, stream: str, tuples: int, now_s: float) -> None:
         """Some tuples have come."""
         with self._lock:
             flow = self._flows.setdefault(stream, _Arrivals(now_s, now_s))
-            flow.faded = flow.fade(now_s) + tuples
+            before = flow.fade(now_s)
             flow.at_s = max(flow.at_s, now_s)
+            # Just after a batch the rate is too high, just before it too low.
+            flow.faded = before + tuples / 2
+            flow.measured = _rate(flow, flow.at_s)
+            flow.faded = before + tuples
 
     def rate(self, stream: str, now_s: float) -> float:
         """Tuples per second lately; of a stream that has just begun, over a second at least."""

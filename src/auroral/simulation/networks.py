@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from auroral.eddy.query_index import QueryIndex
 from auroral.engine.queries.registrar import Registrar
@@ -37,6 +38,8 @@ class MeasuredNetwork:
     superboxes: tuple[Superbox, ...]
     measured: frozenset[str]
     """Boxes of the network whose costs are known."""
+    rates: Mapping[str, float]
+    """Tuples per second that streams had when they were measured."""
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -61,25 +64,32 @@ def measured_network(network: Network, state: Path | None) -> MeasuredNetwork:
     checked = expanded_network(network, None, plain, eddies).check()
     wanted = [out.from_ for out in checked.network.outputs.values() if out.from_ in checked.arcs]
     fused = superboxes(checked, [*wanted, *(str(EddyId(arcs)) for arcs in eddies)])
-    costs, counted = _measured(state)
+    costs, counted, rates = _measured(state)
     model = flow_model(checked, costs, superboxes=fused, tuples=counted)
-    return MeasuredNetwork(model, fused, frozenset(costs))
+    return MeasuredNetwork(model, fused, frozenset(costs), rates)
 
 
-def _measured(state: Path | None) -> tuple[dict[str, BoxCost], dict[str, int]]:
+def _measured(
+    state: Path | None,
+) -> tuple[dict[str, BoxCost], dict[str, int], dict[str, float]]:
+    """Costs of boxes, tuples of arcs, rates of streams."""
     if state is None:
-        return {}, {}
+        return {}, {}, {}
     with ManifestSnapshot(state) as manifest:
-        counters = manifest.counters()
-        return manifest.costs(), {log: n for (log, name), n in counters.items() if name in _COUNTED}
+        counted = {log: n for (log, name), n in manifest.counters().items() if name in _COUNTED}
+        rates = {name: kept.rate for name, kept in manifest.statistics().rates.items()}
+        return manifest.costs(), counted, rates
 
 
 def stream_rates(
-    network: Network, model: FlowModel, given: Mapping[str, float]
+    network: Network,
+    model: FlowModel,
+    given: Mapping[str, float],
+    measured: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, float]:
     """Tuples per second of each stream that boxes read.
 
-    What is not given is what a source of format `rate` says.
+    What is not given is what was measured, or else what a source of format `rate` says.
     """
     for stream in given:
         if stream not in network.streams:
@@ -92,6 +102,9 @@ def stream_rates(
     for stream in model.streams:
         if stream in given:
             found[stream] = given[stream]
+            continue
+        if measured.get(stream):
+            found[stream] = measured[stream]
             continue
         declared = network.streams.get(stream)
         sources = declared.sources if declared is not None else ()
@@ -123,7 +136,7 @@ def network_report(
     settings = SchedulerSettings.of(options)
     if settings.superbox == "auto":  # as in the engine: a call is a Spark job
         settings = replace(settings, superbox="fuse")
-    arriving = stream_rates(network, model, rates)
+    arriving = stream_rates(network, model, rates, measured.rates)
     headroom = options.headroom
     shedder = ControlledShedder(options.shedding, model, workers * headroom, headroom=headroom)
     result = simulated_run(
@@ -142,6 +155,8 @@ def network_report(
     chooser = make_scheduler(settings)
     chooser.serve(model)
     report.notes += chooser.settings.reasons
+    if used := [s for s in arriving if s not in rates and measured.rates.get(s)]:
+        report.notes.append(f"rates were measured of {', '.join(used)}")
     if measured.assumed:
         call, cost = f"{DEFAULT_CALL_S * 1000:g} ms", f"{DEFAULT_COST_S * 1e6:g} µs"
         report.notes.append(

@@ -11,6 +11,7 @@ import pyarrow as pa
 from auroral.scheduling.costs import BoxCost
 from auroral.storage.manifest import EntityRow, Manifest, QueryRow, ShedRow
 from auroral.storage.segment import Segment
+from auroral.storage.statistics import KeptStatistics
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Change:
     """What the network has from now on."""
     costs: Mapping[str, BoxCost] = field(default_factory=dict)
     """What is known of boxes now, by name."""
+    statistics: KeptStatistics | None = None
+    """What is known of streams, queues and outputs now."""
     finished_step: int | None = None
     shed: Sequence[ShedRow] = ()
     """What drop boxes did."""
@@ -116,6 +119,8 @@ class Change:
         for (entity, name), more in self.counts.items():
             manifest.count(entity, name, more)
         manifest.set_costs(self.costs)
+        if self.statistics is not None:
+            manifest.set_statistics(self.statistics)
         if self.entities is not None:
             manifest.set_entities(self.entities)
         for key, value in self.meta.items():

@@ -17,6 +17,12 @@ from auroral.errors import AuroralError, RunError, StateError, ended
 from auroral.scheduling.costs import BoxCost
 from auroral.storage.commit_count import CommitCount
 from auroral.storage.segment import Segment
+from auroral.storage.statistics import (
+    STATISTICS_TABLES,
+    KeptStatistics,
+    read_statistics,
+    write_statistics,
+)
 
 FORMAT = 8
 """Raised when older programs could not read what newer ones write."""
@@ -182,7 +188,7 @@ class Manifest:
         if expected and not tables >= _NAMES:
             missing = ", ".join(sorted(_NAMES - tables))
             raise self.damaged(f"there is no table {missing}" if tables else "it is empty")
-        self._db.executescript(_TABLES)
+        self._db.executescript(_TABLES + STATISTICS_TABLES)
         self._commits = self._found_commits(expected)
 
     def _upgrade(self) -> None:
@@ -305,6 +311,10 @@ class Manifest:
     def costs(self) -> dict[str, BoxCost]:
         rows = self._all(f"SELECT box, {', '.join(_MEASURED)} FROM box_cost")
         return {box: BoxCost(*measured) for box, *measured in rows}
+
+    def statistics(self) -> KeptStatistics:
+        """What is known of streams, queues and outputs; nothing, if an older version wrote it."""
+        return read_statistics(self._all)
 
     def entities(self) -> list[EntityRow]:
         """What the network has, as it was declared."""
@@ -472,6 +482,10 @@ class Manifest:
                 for box, cost in costs.items()
             ],
         )
+
+    def set_statistics(self, statistics: KeptStatistics) -> None:
+        """Write what is known of streams, queues and outputs now."""
+        write_statistics(self._db, statistics)
 
     def set_entities(self, rows: Sequence[EntityRow]) -> None:
         """Write what the network has now, in place of what it had."""

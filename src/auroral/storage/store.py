@@ -47,6 +47,7 @@ from auroral.storage.segment import (
     verify,
     write_file,
 )
+from auroral.storage.statistics import KeptStatistics
 from auroral.storage.temporary import TemporaryDirectory
 
 DURABILITIES = ("power", "process")
@@ -408,6 +409,11 @@ class Store:
             step = self.manifest.add_step(superbox, first, last, drops)
         self.fault("recorded")
         return step
+
+    def save_statistics(self, statistics: KeptStatistics) -> None:
+        """Write what is known of streams, queues and outputs; a power failure may undo it."""
+        with self.lock, self.manifest.transaction(lasting=False):
+            self.manifest.set_statistics(statistics)
 
     def replace_queries(self, firsts: Sequence[int], instead: Sequence[QueryRow]) -> None:
         """Put the rows of the same queries in place of others."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 _MOST = 4_096
 """Entries that are kept; then every other one is forgotten."""
@@ -15,7 +15,9 @@ class ArrivalTimes:
     """Arrival times of moments, by the monotonic clock.
 
     A commit of arrivals tells the time of all moments before it that no commit before has told.
-    What arrived before the engine started counts as arrived when it started.
+    What arrived before the engine started counts as arrived when it started, or earlier by the
+    `ages` that an earlier run has left: pairs of the moment before which something had arrived,
+    and for how many seconds it had waited. The time between two runs does not count.
 
     >>> times = ArrivalTimes(now_s=lambda: 0.0)
     >>> times.arrived(100, 5.0); times.arrived(300, 6.0)
@@ -23,12 +25,20 @@ class ArrivalTimes:
     (5.0, 6.0, 5.5)
     """
 
-    def __init__(self, start: int = 0, now_s: Callable[[], float] = time.monotonic):
+    def __init__(
+        self,
+        start: int = 0,
+        now_s: Callable[[], float] = time.monotonic,
+        ages: Sequence[tuple[int, float]] = (),
+    ):
         self._now_s = now_s
         self._lock = threading.Lock()
-        self._before = [start]
+        at_s, known = now_s(), [(before, age_s) for before, age_s in ages if before < start]
+        self._before = [*(before for before, _ in known), start]
         """Moments before this one arrived by the time of the same place; ascending."""
-        self._times = [now_s()]
+        self._times = [*(at_s - age_s for _, age_s in known), at_s]
+        if ages and ages[-1][0] == start:
+            self._times[-1] = at_s - ages[-1][1]
 
     def arrived(self, next_moment: int, at_s: float | None = None) -> None:
         """All moments before `next_moment` have arrived by now."""
@@ -45,6 +55,15 @@ class ArrivalTimes:
         with self._lock:
             place = bisect_right(self._before, moment)
             return self._times[place] if place < len(self._times) else self._now_s()
+
+    def ages(self, first: int, most: int) -> list[tuple[int, float]]:
+        """The ages of what arrived from a moment on, for a later run; at most so many pairs."""
+        with self._lock:
+            now_s, place = self._now_s(), bisect_right(self._before, first)
+            found = list(zip(self._before[place:], self._times[place:], strict=True))
+        step = -(-len(found) // most) or 1
+        kept = found[::-step][::-1]  # the newest is among them
+        return [(before, max(now_s - at, 0.0)) for before, at in kept]
 
     def now_s(self) -> float:
         """The time by the same clock."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from auroral.disk import PRIVATE_DIRECTORY
 from auroral.engine.ingest.dead_letters import DeadLetters
+from auroral.engine.inspect.kept_statistics import StatisticsKeeper
 from auroral.engine.runtime.arrival_progress import ArrivalProgress
 from auroral.engine.runtime.deciding import StepScheduler, WaitingTuples
 from auroral.engine.runtime.measuring import BoxWork, CostMeter, after_work
@@ -91,6 +92,7 @@ class Stepper:
         shedding: SheddingControl | None = None,
         memory: QueueMemory | None = None,
         watch: StepWatch | None = None,
+        statistics: StatisticsKeeper | None = None,
     ):
         """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended.
 
@@ -99,7 +101,7 @@ class Stepper:
         `files` makes the files of a train. `observers` are told of committed steps.
         `scheduler` decides which superbox is next; without one they run in turn.
         `shedding` has the drop boxes in front of superboxes. `memory` keeps queues in memory.
-        `watch` intervenes while somebody debugs.
+        `watch` intervenes while somebody debugs. `statistics` are written with some commits.
         """
         self._store = store
         self._executor = executor
@@ -116,6 +118,7 @@ class Stepper:
         self._shedding = shedding
         self._memory = memory
         self._watch = watch
+        self._statistics = statistics
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self.train = train
@@ -433,6 +436,8 @@ class Stepper:
         watch = self._watch if self._watch is not None and self._watch.active else None
         if watch is not None:
             watch.committing(train, change)
+        if self._statistics is not None and self._statistics.is_due:
+            change.statistics = self._statistics.take(self.done_before())
         self._dead.commit(self._store, change, outcome.letters)
         outcome.after_commit()
         if self._shedding is not None:

@@ -136,6 +136,7 @@ def build_execution(
         shedding=context.shedding,
         memory=context.memory,
         watch=context.watch,
+        statistics=context.statistics,
     )
     sources = {output: plan.standalone.source(arc) for output, arc in arcs.items()}
     sources |= {n: o.from_ for n, o in plan.epoch.declared.network.outputs.items() if n not in arcs}
