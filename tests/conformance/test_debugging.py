@@ -13,7 +13,7 @@ from auroral.engine import Engine
 from auroral.engine.ingest import ingest
 from auroral.engine.inspect.followers import Follower
 from auroral.errors import UsageError
-from auroral.network import declarations
+from auroral.network import declarations, endpoints
 from auroral.reference import Reference
 
 from . import sparkless
@@ -107,6 +107,7 @@ def test_debugging_never_changes_a_result(
 ) -> None:
     rng = Random(f"debugging {seed}")
     monkeypatch.setattr(declarations, "LEAST_MEMORY_BYTES", 1)
+    monkeypatch.setattr(endpoints, "require_room", lambda *_: None)
     net = drawn_network(rng, 6)
     batches: list[Batch] = Events(rng, net).script(25, drains=0.2)
     if rng.random() < 0.7:

@@ -19,7 +19,7 @@ from auroral import Network
 from auroral.engine import parts
 from auroral.engine.ingest import ingest
 from auroral.engine.runtime.queue_memory import QueueMemory
-from auroral.network import declarations
+from auroral.network import declarations, endpoints
 from auroral.network.declarations import SchedulerName, SuperboxMode, TraversalName
 from auroral.scheduling.flow import FlowModel
 from auroral.scheduling.residency import ResidencyMoves, ResidencyPlanner, WaitingQueue
@@ -62,6 +62,7 @@ def any_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Allow very little memory for queues."""
     restless = partial(RestlessPlanner, rng=Random("priorities"))
     monkeypatch.setattr(declarations, "LEAST_MEMORY_BYTES", 1)
+    monkeypatch.setattr(endpoints, "require_room", lambda *_: None)
     monkeypatch.setattr(parts, "QueueMemory", partial(QueueMemory, planner=restless))
     monkeypatch.setattr(store, "_CACHE_BYTES", 0)
 

@@ -13,6 +13,7 @@ from auroral.ids import ArcId
 from auroral.network.declarations import Output
 from auroral.network.environment import sink_of, sources_of
 from auroral.network.superboxes import find_cycle
+from auroral.network.train_room import require_room
 from auroral.network.types import Schema
 from auroral.qos.graphs import QoS
 
@@ -99,6 +100,7 @@ def endpoint_mistakes(
         *(partial(_check_point, network, name, arcs) for name in network.connection_points),
         *(partial(_check_view, network, name, arcs) for name in network.views),
         partial(_check_groups, network),
+        partial(require_room, network, arcs, network.engine.train_tuples),
     ]
     for one in checks:
         try:

@@ -42,6 +42,10 @@ _ATOMS: dict[str, pa.DataType] = {
 TYPE_NAMES = (*_ATOMS, "decimal(p,s)", "array<t>", "map<k,v>", "struct<name:t,..>")
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 FRACTIONAL = ("float", "double")
+_FIXED_BYTES = 8
+_VARIABLE_BYTES = 32
+_POSITION_BYTES = 16
+"""Of `_seq` and `_sub`."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,21 @@ class Schema:
     @cached_property
     def _by_name(self) -> dict[str, Field]:
         return {field.name.lower(): field for field in self.fields}
+
+    @property
+    def tuple_bytes(self) -> int:
+        """About how large a tuple is, with its position.
+
+        >>> Schema.parse("sid int, name string").tuple_bytes
+        56
+        """
+        sizes = [
+            _FIXED_BYTES
+            if field.type.is_orderable or field.type.name == "boolean"
+            else _VARIABLE_BYTES
+            for field in self.fields
+        ]
+        return _POSITION_BYTES + sum(sizes)
 
     @property
     def names(self) -> tuple[str, ...]:

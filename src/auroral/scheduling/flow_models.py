@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from auroral.boxes import Aggregate, Filter
 from auroral.network.box import LATE_PORTS
 from auroral.network.check import CheckedNetwork, TypedArc
-from auroral.network.types import Schema
 from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.flow import FlowBox, FlowModel, FlowOutput
 from auroral.scheduling.superboxes import Superbox
@@ -19,11 +18,6 @@ DEFAULT_CALL_S = 0.03
 DEFAULT_AGGREGATE_SELECTIVITY = 0.1
 """Windows that an aggregate gives for each tuple; every other box but a filter gives one tuple for
 each, and a filter divides them evenly between its arcs."""
-
-_FIXED_BYTES = 8
-_VARIABLE_BYTES = 32
-_POSITION_BYTES = 16
-"""Of `_seq` and `_sub`."""
 
 
 def declared_outputs(checked: CheckedNetwork) -> dict[str, FlowOutput]:
@@ -98,7 +92,7 @@ def _flow_box(
         _selectivities(checked, name, cost, used, counted),
         _known(cost.cost_s, DEFAULT_COST_S),
         _known(cost.call_s, DEFAULT_CALL_S),
-        sum(_bytes(arc.schema) for arc in inputs) / max(len(inputs), 1),
+        sum(arc.schema.tuple_bytes for arc in inputs) / max(len(inputs), 1),
     )
 
 
@@ -165,19 +159,10 @@ def _merged(
         {arc: reach.get(arc, 0.0) for arc in superbox.terminals},
         cost_s,
         call_s,
-        sum(_bytes(checked.arcs[source].schema) for source in superbox.sources)
+        sum(checked.arcs[source].schema.tuple_bytes for source in superbox.sources)
         / max(len(superbox.sources), 1),
     )
 
 
 def _known(measured: float | None, otherwise: float) -> float:
     return otherwise if measured is None else measured
-
-
-def _bytes(schema: Schema) -> float:
-    """About how large a tuple is."""
-    sizes = [
-        _FIXED_BYTES if field.type.is_orderable or field.type.name == "boolean" else _VARIABLE_BYTES
-        for field in schema.fields
-    ]
-    return float(_POSITION_BYTES + sum(sizes))
