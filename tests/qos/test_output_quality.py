@@ -82,6 +82,7 @@ def test_delay_is_the_time_from_arrival_to_commit() -> None:
         assert (everything["delivered"], everything["delay_s"]) == (4, 0.0)
         assert everything["good_zone"]
         assert engine._context.quality.outside() == 0.5
+        assert engine.stats()["qos_outside"] == {"share": 0.5, "outputs": ["alerts"]}
 
 
 def test_each_train_of_a_stream_is_counted_once() -> None:

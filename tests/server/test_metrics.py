@@ -79,6 +79,7 @@ def full_stats(stats: dict[str, Any]) -> dict[str, Any]:
             "shed": 3,
         }
     }
+    stats["qos_outside"] = {"share": 0.25, "outputs": ["hot"]}
     stats["shedding"] |= {"load": 0.7}
     stats["steps"] |= {"median_s": 0.1, "last_s": 0.1}
     return stats

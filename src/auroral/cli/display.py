@@ -78,6 +78,19 @@ def status_line(stats: Mapping[str, Any], rate_per_s: float) -> str:
     return "  ".join(parts)
 
 
+def outside_lines(stats: Mapping[str, Any]) -> list[str]:
+    """Which outputs are outside their good zone, if there are any.
+
+    >>> outside_lines({"qos_outside": {"share": 0.25, "outputs": ["alerts"]}})
+    ['outside their good zone: alerts (25 % of outputs)']
+    >>> outside_lines({"qos_outside": {"share": 0.0, "outputs": []}})
+    []
+    """
+    names, share = stats["qos_outside"]["outputs"], stats["qos_outside"]["share"]
+    told = f"outside their good zone: {', '.join(names)} ({share * 100:.3g} % of outputs)"
+    return [told] if names else []
+
+
 def summary(
     stats: Mapping[str, Any],
     targets: Mapping[str, str],

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
-from auroral.cli.display import status_line
+from auroral.cli.display import outside_lines, status_line
 from auroral.cli.written import write_tables
 from auroral.client import Client
 from auroral.errors import UsageError
@@ -243,6 +243,8 @@ def stats(
         failed = f", failed: {output['failed']}" if output.get("failed") else ""
         line = f"out {output['out']:,}, waiting {output['waiting']:,}"
         typer.echo(f"  output {name}: {line}{told}{failed}")
+    for line in outside_lines(found):
+        typer.echo(f"  {line}")
 
 
 def pause(

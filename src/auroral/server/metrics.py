@@ -299,6 +299,11 @@ def _outputs(stats: Mapping[str, Any]) -> Iterator[Metric]:
     yield from gauge(
         "output_good_zone", "1 if the delay is good enough.", _by("output", quality, "good_zone")
     )
+    yield from gauge(
+        "outputs_outside_share",
+        "Share of outputs outside their good zone.",
+        _one(stats["qos_outside"]["share"]),
+    )
     yield from counter("output_shed", "Tuples dropped for it.", _by("output", quality, "shed"))
 
 

@@ -104,6 +104,7 @@ def statistics(
     for name, error in list(execution.sinks.failed.items()):
         if name in shown:
             shown[name]["failed"] = error.message
+    quality = execution.context.quality.statistics()
     recent = list(execution.stepper.durations_s)
     steps = sum(value for (entity, _), value in counts.items() if entity == "steps")
     registered = queries.catalogue.statistics()
@@ -118,7 +119,8 @@ def statistics(
         "arcs": arcs,
         "boxes": boxes,
         "outputs": shown,
-        "qos": execution.context.quality.statistics(),
+        "qos": quality,
+        "qos_outside": _outside(quality),
         "queries": registered,
         "eddies": {
             EddyId(box.arcs).joined: box.statistics()
@@ -140,6 +142,16 @@ def statistics(
         "dead": sum(value for (_, name), value in counts.items() if name == "dead"),
         "moments": store.next_moment,
     }
+
+
+def _outside(quality: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Which outputs are outside their good zone, and what share of all: dynamic analysis [1 §4.4].
+
+    >>> _outside({"alerts": {"good_zone": False}, "all": {"good_zone": True}})
+    {'share': 0.5, 'outputs': ['alerts']}
+    """
+    names = [name for name, one in quality.items() if not one["good_zone"]]
+    return {"share": round(len(names) / max(len(quality), 1), 6), "outputs": names}
 
 
 def _passed(
