@@ -1,9 +1,9 @@
 /** A server that makes its figures up, so that the watching side can be looked at alone. */
 
-import type { Frame, Json, Picture, Subscription } from "../src/api/types";
+import type { Frame, Json, NetworkDocument, Picture, Subscription } from "../src/api/types";
 import { arcFigures, boxFigures, outputFigures, picture } from "../src/testing/picture";
 
-const network = {
+let network: NetworkDocument = {
   network: "plant",
   streams: { readings: { schema: { machine: "string", at: "timestamp", celsius: "double", bar: "double" } } },
   boxes: { watch: { box: "filter", input: "readings", where: "celsius > 97" }, tens: { box: "aggregate", input: "readings" } },
@@ -64,12 +64,13 @@ function now(): Picture {
     points: { recent: { rows: 1_300_000, bytes: 48_000_000, oldest: "2026-01-01T08:00:00Z", attached: ["warm"] } },
     attachments: { warm: { point: "recent", query: "SELECT * FROM recent WHERE celsius > 80", caught_up: true } },
     drops: overload ? [{ arc: "readings", superbox: "watch", rate: 0.32, interval: null, outputs: ["alerts"], since_us: 0, dropped: 12_300 }] : [],
-    moves: [{ box: "watch", text: "now runs before tens: it lets fewer tuples pass" }],
+    moves: [],
     scheduler: { scheduler: "qos", reasons: ["a call costs 18 ms"] },
     debug,
   });
 }
 
+const palette = ["filter", "map", "union", "aggregate", "join"].map((kind) => ({ kind, section: "boxes", summary: `A ${kind}`, telling: "where", inputs: kind === "join" ? "two" : "one", ports: [], starter: { box: kind } }));
 const rows = (numbers: number[]) => numbers.map((seq) => row(seq) as { [key: string]: Json });
 const trace = () => [
   { box: "watch", superbox: "watch", in: { readings: { rows: rows([1, 2, 3]), truncated: 0 } }, out: { watch: { rows: rows([3]), truncated: 0 }, "watch.rest": { rows: rows([1, 2]), truncated: 0 } }, held: null, late: {}, seconds: 0.018 },
@@ -84,6 +85,9 @@ function answer(path: string, method: string): unknown {
   };
   if (path === "server") return { version: "0", network: "plant", role: "editor", started_at: "", master: "", durable: true, limits: { body_bytes: 1, rows: 1 } };
   if (path === "network") return network;
+  if (path === "layout") return { positions: {}, open: {}, bookmarks: [] };
+  if (path === "palette") return palette;
+  if (path === "starters" || path === "functions") return [];
   if (path === "check") return { ok: true, problems: [], cautions: [], arcs: { readings: { fields: fields.slice(2), progress: ["at"] }, watch: { fields: fields.slice(2), progress: ["at"] } }, queries: {} };
   if (path.startsWith("history/")) return history();
   if (path.startsWith("entities/")) return { quality: { delivered: 900, shed: 100, history: Array.from({ length: 300 }, (_, at) => ({ ago_s: at, delay_s: Math.abs(1.5 + 1.4 * Math.sin(at) + (at % 13) / 4), delivered: 20, utility: 1 })) } };
@@ -130,7 +134,7 @@ class FakeSocket extends EventTarget {
       this.from += amount;
       return;
     }
-    if (this.wanted.picture) this.say({ type: "picture", seq: ++this.seq, whole: true, picture: now() });
+    if (this.wanted.picture) this.say({ type: "picture", seq: ++this.seq, whole: true, picture: { ...now(), ...figures?.(network, tick), debug } });
     for (const { arc } of this.wanted.samples ?? [])
       this.say({ type: "sample", arc, table: { fields, rows: Array.from({ length: 200 }, (_, at) => reading(tick * 3 + at)) } });
     for (const name of this.wanted.stories ?? []) this.say({ type: "story", name, entries: stories() });
@@ -138,7 +142,12 @@ class FakeSocket extends EventTarget {
   }
 }
 
-export function pretend(): void {
+type Figures = (network: NetworkDocument, tick: number) => Partial<Picture>;
+let figures: Figures | null = null;
+
+/** Answer every request of this page; `given` takes the place of the small network. */
+export function pretend(given?: { network: NetworkDocument; figures: Figures }): void {
+  if (given) ({ network, figures } = given);
   window.fetch = (input, init) => {
     const path = String(input).replace(/^api\/v1\//, "").split("?")[0] ?? "";
     const body = JSON.stringify(answer(path, init?.method ?? "GET"));

@@ -153,7 +153,8 @@ export type DropFigures = {
   since_us: number;
   dropped: number;
 };
-export type MoveFigures = { box: string; text: string };
+/** What the optimiser changed: `box` was declared at `place` and runs where `target` was, or its join at `target` drops for it. */
+export type MoveFigures = { box: string; text: string; past: string; place: string; target: string; tactic: "passed" | "sifted" | "combined" | "narrowed" };
 export type Breakpoint = {
   id: string;
   arc: string;

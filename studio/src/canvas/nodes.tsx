@@ -1,7 +1,7 @@
 /** The cards of the canvas. Figures come from the live picture by themselves. */
 
 import { Handle, Position, type Node, type NodeProps } from "@xyflow/react";
-import { memo, type ReactNode } from "react";
+import { memo, type CSSProperties, type ReactNode } from "react";
 
 import { Boundary } from "../components/Boundary";
 import { Icon, isIcon, type IconName } from "../components/Icon";
@@ -14,6 +14,7 @@ import { GroupFigures } from "./GroupFigures";
 import { toggleGroup, zoomInto } from "./groups";
 import { useModel } from "./model";
 import { Ports } from "./Ports";
+import { labelRoom } from "./scene";
 
 type EntityProps = NodeProps<Node<EntityData>>;
 type GroupProps = NodeProps<Node<GroupData>>;
@@ -34,6 +35,12 @@ export function iconOf(info: Pick<NodeInfo, "kind" | "box">): IconName {
   return isIcon(info.box) ? info.box : (KIND_ICONS[info.box] ?? KIND_ICONS[info.kind] ?? "group");
 }
 
+/** The content of a card leaves room for the labels of its ports. */
+function roomForLabels(info: NodeInfo): CSSProperties | undefined {
+  const { left, right } = labelRoom(info);
+  return left || right ? ({ "--left": `${left}px`, "--right": `${right}px` } as CSSProperties) : undefined;
+}
+
 /** The outline of every card: selection, draft and problems. */
 function Card({ info, selected, className, children }: { info: NodeInfo; selected: boolean; className: string; children: ReactNode }) {
   const change = useModel((state) => state.changes.get(info.id));
@@ -46,6 +53,7 @@ function Card({ info, selected, className, children }: { info: NodeInfo; selecte
       data-testid={twin ? `node-output-${info.name}` : `node-${info.name}`}
       aria-label={`${info.box || info.kind} ${info.name}${problems ? `, ${problems.length} problems` : ""}${change ? ", not deployed" : ""}`}
       role="group"
+      style={roomForLabels(info)}
     >
       <Ports info={info} />
       {children}
@@ -118,12 +126,12 @@ const PointNode = memo(function PointNode({ data: { info }, selected }: EntityPr
       <span className="point-dot" aria-hidden="true" />
       <span className="point-text">
         <span className="card-name">{info.name}</span>
-        <span className="card-telling">
-          {info.telling}{" "}
-          <Boundary label="figures" quiet>
-            <PointFigures name={info.name} />
-          </Boundary>
+        <span className="card-telling" title={info.telling}>
+          {info.telling}
         </span>
+        <Boundary label="figures" quiet>
+          <PointFigures name={info.name} />
+        </Boundary>
       </span>
     </Card>
   );

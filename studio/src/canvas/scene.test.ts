@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 
 import type { Layout, NetworkDocument } from "../api/types";
 import { fitting, fittingEntries } from "./fit";
-import { graphOf } from "./graph";
+import { graphOf, type NodeInfo } from "./graph";
 import { elkGraph, placeBeside } from "./place";
-import { groupingOf, sceneOf, undisplaced } from "./scene";
+import { groupingOf, labelRoom, sceneOf, sizeOf, undisplaced } from "./scene";
 
 const plant: NetworkDocument = {
   network: "plant",
@@ -46,7 +46,25 @@ describe("graph", () => {
   });
 });
 
+describe("sizes", () => {
+  it("gives labels of ports room of their own inside a card", () => {
+    const plain = sizeOf(graph.nodes.get("both") ?? null).width;
+    expect(labelRoom(graph.nodes.get("both") as NodeInfo)).toEqual({ left: 0, right: 0 });
+    expect(labelRoom(graph.nodes.get("named") as NodeInfo).left).toBeGreaterThan("right".length * 5);
+    expect(sizeOf(graph.nodes.get("named") ?? null).width).toBeGreaterThan(plain + 60);
+  });
+});
+
 describe("scene", () => {
+  it("leaves the usual gap behind groups that stand one above the other", () => {
+    const two: NetworkDocument = { ...plant, groups: { heat: ["hot", "means"], rest: ["both", "named"] } };
+    const drawn = graphOf(two, null, []);
+    const at = { readings: [24, 100], "group:heat": [260, 40], "group:rest": [256, 160], hot: [24, 40], means: [336, 40], both: [24, 40], named: [276, 40], names: [24, 300], q: [260, 300], "output:out": [512, 40] } as Layout["positions"];
+    const scene = sceneOf(drawn, groupingOf(two, drawn), { positions: at, open: {}, bookmarks: [] });
+    const right = Math.max(...scene.nodes.filter((node) => node.open).map((node) => node.x + node.width));
+    expect((scene.nodes.find((node) => node.id === "output:out")?.x ?? 0) - right).toBeLessThanOrEqual(64);
+  });
+
   it("hides what a closed group contains and draws its arcs to the group", () => {
     const scene = sceneOf(graph, grouping, layout(false));
     expect(scene.nodes.map((node) => node.id)).not.toContain("hot");

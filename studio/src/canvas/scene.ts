@@ -32,22 +32,34 @@ export type Scene = {
 export const TOP = "";
 export const MANY_BOXES = 300;
 export const FRAME = { top: 40, side: 24, bottom: 24 };
-const CARD: Size = { width: 192, height: 80 };
+const CARD: Size = { width: 192, height: 88 };
+
+const LABEL = { character: 5.6, margin: 8 };
+
+/** What the labels of ports take of a card's width. */
+export function labelRoom(info: NodeInfo): { left: number; right: number } {
+  const longest = (labels: string[]) => Math.max(0, ...labels.map((label) => label.length));
+  const room = (letters: number) => (letters ? Math.ceil(letters * LABEL.character) + LABEL.margin : 0);
+  const shown = info.outputs.length > 1 ? info.outputs : [];
+  return { left: room(longest(info.inputs.map((port) => port.label))), right: room(longest(shown.map((port) => port.label))) };
+}
 
 export function sizeOf(info: NodeInfo | null): Size {
   if (!info) return CARD;
   const ports = Math.max(info.inputs.length, info.outputs.length);
   const tall = (least: number) => Math.max(least, ports * 22 + 8);
+  const { left, right } = labelRoom(info);
   switch (info.kind) {
     case "box":
+      return { width: CARD.width + left + right, height: tall(88) };
     case "query":
-      return { width: 192, height: tall(76) };
+      return { width: CARD.width, height: tall(60) };
     case "output":
-      return { width: 192, height: 72 };
+      return { width: CARD.width, height: 80 };
     case "point":
-      return { width: 128, height: 44 };
+      return { width: 152, height: 56 };
     default:
-      return { width: 176, height: tall(56) };
+      return { width: 176 + left + right, height: tall(56) };
   }
 }
 

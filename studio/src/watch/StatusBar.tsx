@@ -1,5 +1,3 @@
-import "../styles/watch.css";
-
 import { useUi } from "../store/ui";
 import { useLive, useLiveConnection } from "../store/live";
 import { meanCourse } from "./courses";

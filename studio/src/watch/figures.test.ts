@@ -4,6 +4,14 @@ import { arcFigures, boxFigures, outputFigures } from "../testing/picture";
 import { arcTitle, arcTone, arcWidth, boxTexts, outputTone } from "./figures";
 import { meanCourse } from "./courses";
 
+describe("boxes", () => {
+  it("does not say that work takes no time", () => {
+    expect(boxTexts(boxFigures({ cost_s: 0 })).cost).toBe("–");
+    expect(boxTexts(boxFigures({ cost_s: 0 })).title).not.toContain("of work");
+    expect(boxTexts(boxFigures({ cost_s: 0.0143 })).cost).toBe("14.3 ms");
+  });
+});
+
 describe("arcs", () => {
   it.each([
     [arcFigures(), "calm"],

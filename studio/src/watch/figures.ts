@@ -1,7 +1,7 @@
 /** Figures of boxes, arcs, outputs and points as text (pure). */
 
 import type { ArcFigures, BoxFigures, OutputFigures, PointFigures } from "../api/types";
-import { bytes, count, duration, marks, plural, rate, share, utility } from "./format";
+import { bytes, count, duration, marks, NONE, plural, rate, share, utility } from "./format";
 
 export type Tone = "calm" | "amber" | "red" | "idle";
 
@@ -28,7 +28,8 @@ export function boxTexts(box: BoxFigures): BoxTexts {
     in: rate(box.in_rate),
     out: rate(box.out_rate),
     passes: box.selectivity === null ? "" : share(box.selectivity),
-    cost: box.cost_s === null ? "" : duration(box.cost_s),
+    // No work takes no time: such a cost has not been measured yet.
+    cost: box.cost_s === null ? "" : box.cost_s === 0 ? NONE : duration(box.cost_s),
     held: box.held ? count(box.held) : "",
     late: late ? count(late) : "",
     dead: box.dead ? count(box.dead) : "",
@@ -37,7 +38,7 @@ export function boxTexts(box: BoxFigures): BoxTexts {
     title: [
       `${rate(box.in_rate)} in, ${rate(box.out_rate)} out`,
       box.selectivity === null ? "" : `${share(box.selectivity)} of what enters leaves`,
-      box.cost_s === null ? "" : `${duration(box.cost_s)} of work per tuple`,
+      !box.cost_s ? "" : `${duration(box.cost_s)} of work per tuple`,
       box.call_s === null ? "" : `${duration(box.call_s)} per call, ${plural(box.calls, "call")}`,
       box.held === null ? "" : `${plural(box.held, "row")} held`,
       late ? `${count(late)} late` : "",

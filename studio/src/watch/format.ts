@@ -2,7 +2,7 @@
 
 import type { Json } from "../api/types";
 
-const NONE = "–";
+export const NONE = "–";
 const PREFIXES: [number, string][] = [
   [1e12, "T"],
   [1e9, "G"],
