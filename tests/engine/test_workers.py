@@ -115,6 +115,58 @@ def test_an_application_does_not_wait_for_another(monkeypatch: pytest.MonkeyPatc
         assert engine.dequeue("slow_out")["n"].to_pylist() == [1, 2]
 
 
+def test_a_train_takes_what_arrives_before_a_worker_is_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And superboxes take turns: the one that has run last comes after the others."""
+    blocked, ran = _Blocked(monkeypatch, "slow_box"), []
+    enter = InProcessExecutor.enter
+
+    def entering(executor: InProcessExecutor, name: str) -> None:
+        ran.append(name)
+        enter(executor, name)
+
+    monkeypatch.setattr(InProcessExecutor, "enter", entering)
+    with sparkless.make_engine(_network(), background=True, workers=1) as engine:
+        engine.enqueue("slow", _rows(1))
+        assert blocked.reached.wait(_LONG_S)
+        for number in range(2, 5):
+            for stream in ("slow", "quick"):
+                engine.enqueue(stream, _rows(number))
+            engine._loop.settle_or_wait(engine._ingest.next_moment, 0.05)
+        blocked.go_on.set()
+        engine.drain()
+        assert engine.dequeue("quick_out")["n"].to_pylist() == [2, 3, 4]
+        assert engine.dequeue("slow_out")["n"].to_pylist() == [1, 2, 3, 4]
+    assert ran == ["slow_box", "quick_box", "slow_box"]
+
+
+def test_a_thread_per_box_lets_all_boxes_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step ends when all have begun; there are fewer workers otherwise."""
+    net, boxes = au.Network("apart"), 6
+    for number in range(boxes):
+        arc = net.stream(f"s{number}", "n bigint").filter("n >= 0", name=f"box{number}")
+        net.output(f"o{number}", arc)
+    net.engine = au.EngineOptions(scheduler="thread-per-box")
+    together, run = threading.Barrier(boxes), InProcessPlainRunner.run
+    threads: set[int] = set()
+
+    def meeting(runner: Any, *given: Any, **more: Any) -> Any:
+        together.wait(_LONG_S)
+        threads.add(threading.get_ident())
+        return run(runner, *given, **more)
+
+    monkeypatch.setattr(InProcessPlainRunner, "run", meeting)
+    with sparkless.make_engine(net, background=True, executor=InProcessExecutor()) as engine:
+        assert engine.stats()["scheduler"]["scheduler"] == "thread-per-box"
+        for number in range(boxes):
+            engine.enqueue(f"s{number}", _rows(number))
+        engine.drain()
+        found = [engine.dequeue(f"o{number}")["n"].to_pylist() for number in range(boxes)]
+    assert found == [[number] for number in range(boxes)]
+    assert len(threads) == boxes > InProcessExecutor().workers
+
+
 def test_boxes_come_while_a_step_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     blocked = _Blocked(monkeypatch, "slow_box")
     with sparkless.make_engine(_network(), background=True) as engine:

@@ -128,6 +128,8 @@ class Stepper:
         self.durations_s: deque[float] = deque(maxlen=_RECENT)
         self.steps = 0
         self._limits = Limits()
+        self._latest = ""
+        """The superbox that was started last, if they take turns."""
         self._running: dict[str, _Running] = {}
         self._cancelled: dict[str, float] = {}
         """Steps that took too long, and for how many seconds they have had to end."""
@@ -147,6 +149,7 @@ class Stepper:
     def take_over(self, before: Stepper) -> None:
         """Go on with what was measured, and with steps under way, when boxes come or go."""
         self.durations_s, self.steps = before.durations_s, before.steps
+        self._latest = before._latest
         self._running = dict(before._running)
         self._cancelled = dict(before._cancelled)
         self.halted = {n: why for n, why in before.halted.items() if n in self._steps}
@@ -213,8 +216,19 @@ class Stepper:
             self._memory.follow(self.scheduler, list(self.under_way().values()))
         if self.scheduler is not None and not self.scheduler.in_turn():
             return self._start_decided(self.scheduler, complete) or worked
-        started = [self._start(step, complete) for step in self._steps.values()]
-        return any(started) or worked
+        return self._start_in_turn(complete) or worked
+
+    def _start_in_turn(self, complete: int) -> bool:
+        """Start what is due while workers are free, beginning behind what was started last.
+
+        A train that is formed before a worker has time for it lacks what arrives meanwhile.
+        """
+        names, worked = list(self._steps), False
+        at = names.index(self._latest) + 1 if self._latest in self._steps else 0
+        for name in names if self._pool.inline else [*names[at:], *names[:at]]:
+            if self._pool.free > 0 and self._start(self._steps[name], complete):
+                self._latest, worked = name, True
+        return worked
 
     def _start_decided(self, scheduler: StepScheduler, complete: int) -> bool:
         """Start what the scheduler decides, as long as workers are free.
