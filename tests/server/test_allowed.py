@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from auroral.network.network import Network
 from auroral.server.allowed import AllowedReferences
+from auroral.server.network_file import NetworkFile
 from tests.server.serving import PLANT, site
 
 
@@ -24,6 +26,29 @@ def codes(allowed: AllowedReferences, found: Network) -> list[tuple[str, tuple[A
 
 def source(**options: Any) -> dict[str, Any]:
     return {"s": {"schema": "a int", "source": options}}
+
+
+def sink(**options: Any) -> dict[str, Any]:
+    return {"o": {"from": "s", "sink": options}}
+
+
+def kafka_with(client: dict[str, Any]) -> dict[str, Any]:
+    return source(format="kafka", topic="t", servers="h", options=client)
+
+
+FUNCTIONS = """
+import functools, os, sys
+from os import system
+def f(a): return a
+@functools.wraps(f)
+def wrapped(a): return f(a)
+class Window:
+    def __init__(self): pass
+    def __call__(self, a): return a
+    def made(self): return self
+called = sys.exit
+partial = functools.partial(system, "true")
+"""
 
 
 @pytest.mark.parametrize(
@@ -41,7 +66,7 @@ def source(**options: Any) -> dict[str, Any]:
         ),
         (
             {"outputs": {"o": {"from": "s", "sink": {"format": "csv", "path": "~/x.csv"}}}},
-            None,
+            ("outputs", "o", "sink", "path"),
         ),
         (
             {"outputs": {"o": {"from": "s", "sink": {"format": "csv", "path": "/x.csv"}}}},
@@ -63,37 +88,169 @@ def source(**options: Any) -> dict[str, Any]:
     ],
 )
 def test_files_elsewhere_are_refused(
-    tmp_path: Path, parts: dict[str, Any], path: tuple[str, ...] | None
+    tmp_path: Path, parts: dict[str, Any], path: tuple[str, ...]
 ) -> None:
     allowed = AllowedReferences.of(network(tmp_path))
-    found = codes(allowed, network(tmp_path, **parts))
-    assert found == ([] if path is None else [("PATH_NOT_ALLOWED", path)])
+    assert codes(allowed, network(tmp_path, **parts)) == [("PATH_NOT_ALLOWED", path)]
 
 
-def test_files_below_the_network_file_and_those_that_it_names_are_allowed(tmp_path: Path) -> None:
+def test_files_in_data_and_those_that_the_file_names_are_allowed(tmp_path: Path) -> None:
     own = network(tmp_path, streams=source(format="csv", path="/data/in.csv"))
-    allowed = AllowedReferences.of(own, roots=[tmp_path.parent / "other"])
-    for path in ("x.csv", "deep/x.csv", "/data/in.csv", str(tmp_path.parent / "other" / "y.csv")):
+    other = tmp_path.parent / "other"
+    allowed = AllowedReferences.of(own, roots=[other])
+    for path in ("data/x.csv", "data/deep/x.csv", "/data/in.csv", str(other / "y.csv")):
         assert not codes(allowed, network(tmp_path, streams=source(format="csv", path=path)))
-    (tmp_path / "link").symlink_to("/etc")
-    away = network(tmp_path, streams=source(format="csv", path="link/passwd"))
+    assert codes(allowed, network(tmp_path, streams=source(format="csv", path="x.csv")))
+    # What the file reads is not for others to write.
+    assert codes(allowed, network(tmp_path, outputs=sink(format="csv", path="/data/in.csv")))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "link").symlink_to("/etc")
+    away = network(tmp_path, streams=source(format="csv", path="data/link/passwd"))
     assert codes(allowed, away)
 
 
-def test_modules_and_variables_are_those_of_the_file(tmp_path: Path) -> None:
-    mapped = {"m": {"box": "map", "input": "s", "compute": {"x": {"udf": "mine.deep:f"}}}}
-    named = {"g": {"udf": "os:system", "returns": "int"}}
-    allowed = AllowedReferences.of(network(tmp_path), modules=["mine"])
-    assert codes(allowed, network(tmp_path, boxes=mapped)) == []
-    assert codes(allowed, network(tmp_path, functions=named)) == [
-        ("MODULE_NOT_ALLOWED", ("functions", "g", "udf"))
-    ]
-    assert codes(AllowedReferences.of(network(tmp_path)), network(tmp_path, boxes=mapped)) == [
-        ("MODULE_NOT_ALLOWED", ("boxes", "m"))
-    ]
-    secret = network(tmp_path, streams=source(format="csv", path="${SECRET}.csv"))
-    assert [code for code, _ in codes(allowed, secret)] == ["VARIABLE_NOT_ALLOWED"]
+@pytest.mark.parametrize(
+    "path",
+    [
+        "plant.yaml",
+        "plant.yaml.bak",
+        "plant.yaml.layout.json",
+        "keys/tokens.json",
+        "tls.pem",
+        "state/audit.jsonl",
+        "state/tokens.json",
+        "state",
+        ".",
+        "plant_functions.py",
+        "package.PY/part.csv",
+        ".bashrc",
+        "deep/.ssh/id",
+        "x*.csv",
+        "x?.csv",
+        "[x].csv",
+        "{x,y}.csv",
+        "${HOME}/x.csv",
+        "$${x}.csv",
+        "file:x.csv",
+        "s3a://bucket/x.csv",
+        "x\\y.csv",
+    ],
+)
+def test_files_of_the_server_and_patterns_are_refused_also_below_an_allowed_directory(
+    tmp_path: Path, path: str
+) -> None:
+    files = NetworkFile(tmp_path / "plant.yaml").files
+    secret = [tmp_path / name for name in ("state", "tls.pem", "keys/tokens.json")]
+    allowed = AllowedReferences.of(network(tmp_path), roots=[tmp_path], protected=[*files, *secret])
+    assert not codes(allowed, network(tmp_path, outputs=sink(format="csv", path="x.csv")))
+    for parts in (
+        {"streams": source(format="csv", path=path)},
+        {"streams": source(format="text", path=[path])},
+        {"outputs": sink(format="csv", path=path)},
+        {"outputs": sink(format="parquet", path=path)},
+        {"connection_points": {"p": {"store": f"csv:{path}", "schema": "a int", "key": "a"}}},
+    ):
+        assert "PATH_NOT_ALLOWED" in [
+            code for code, _ in codes(allowed, network(tmp_path, **parts))
+        ]
+
+
+def test_functions_are_those_of_modules_that_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine_a").mkdir()
+    (tmp_path / "mine_a" / "__init__.py").write_text("")
+    (tmp_path / "mine_a" / "__main__.py").write_text("raise SystemError('it was run')")
+    (tmp_path / "mine_a" / "deep.py").write_text(FUNCTIONS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def found(modules: list[str], udf: str) -> list[str]:
+        boxes = {"m": {"box": "map", "input": "s", "compute": {"x": {"udf": udf}}}}
+        allowed = AllowedReferences.of(network(tmp_path), modules=modules)
+        said = codes(allowed, network(tmp_path, boxes=boxes))
+        assert all(path == ("boxes", "m") for _, path in said)
+        return [code for code, _ in said]
+
+    for modules in (["mine_a.deep"], ["mine_a.*"]):
+        for name in ("f", "Window", "Window.made", "wrapped"):
+            assert found(modules, f"mine_a.deep:{name}") == []
+        for name in (
+            "os.system",
+            "system",
+            "sys.exit",
+            "called",
+            "Window.__init__.__globals__.get",
+            "Window.__subclasses__",
+            "partial",
+        ):
+            assert found(modules, f"mine_a.deep:{name}") == ["MODULE_NOT_ALLOWED"], name
+    assert "mine_a.deep" in sys.modules
+    assert found(["mine_a"], "mine_a.deep:f") == ["MODULE_NOT_ALLOWED"]
+    assert found(["mine_a.*"], "mine_a.__main__:f") == ["MODULE_NOT_ALLOWED"]
+    assert found([], "mine_a.deep:f") == ["MODULE_NOT_ALLOWED"]
+    # The person who wrote the file may name what others may not.
+    named = network(tmp_path, functions={"g": {"udf": "mine_a.deep:os.getpid", "returns": "int"}})
+    assert codes(AllowedReferences.of(named), named) == []
+
+
+def test_variables_are_those_of_the_file(tmp_path: Path) -> None:
+    def kafka(servers: str) -> Network:
+        return network(tmp_path, streams=source(format="kafka", topic="t", servers=servers))
+
+    secret = kafka("${SECRET}")
+    found = codes(AllowedReferences.of(network(tmp_path)), secret)
+    assert [code for code, _ in found] == ["VARIABLE_NOT_ALLOWED"]
     assert codes(AllowedReferences.of(secret), secret) == []
+
+
+@pytest.mark.parametrize(
+    ("streams", "path"),
+    [
+        (kafka_with({"plugin.library.paths": "evil.so"}), ("options", "plugin.library.paths")),
+        (kafka_with({"ssl.engine.location": "evil.so"}), ("options", "ssl.engine.location")),
+        (kafka_with({"ssl.ca.location": "x.pem"}), ("options", "ssl.ca.location")),
+        (
+            kafka_with({"sasl.kerberos.kinit.cmd": "touch x"}),
+            ("options", "sasl.kerberos.kinit.cmd"),
+        ),
+        (kafka_with({"client.id": ["a"]}), ("options", "client.id")),
+        (source(format="text", path="data/x", cleanSource="delete"), ("cleanSource",)),
+        (source(format="xml", path="data/x", rowValidationXSDPath="a.xsd"), None),
+        (source(format="delta", path="data/x"), ("format",)),
+        (source(format="CSV", path="data/x"), ("format",)),
+        (source(format="org.example.Source", url="jdbc:h2:mem:x"), None),
+    ],
+)
+def test_options_that_load_code_or_open_files_are_those_of_the_file(
+    tmp_path: Path, streams: dict[str, Any], path: tuple[str, ...] | None
+) -> None:
+    found = codes(AllowedReferences.of(network(tmp_path)), network(tmp_path, streams=streams))
+    if path is None:
+        assert found
+    else:
+        assert found == [("OPTION_NOT_ALLOWED", ("streams", "s", "source", *path))]
+    own = network(tmp_path, streams=streams)
+    assert codes(AllowedReferences.of(own), own) == []
+
+
+def test_options_of_a_database_that_name_files_are_refused(tmp_path: Path) -> None:
+    def stored(query: str) -> Network:
+        store = f"postgresql://u@h/db?{query}"
+        return network(tmp_path, tables={"t": {"schema": "a int", "key": ["a"], "store": store}})
+
+    allowed = AllowedReferences.of(network(tmp_path))
+    assert codes(allowed, stored("sslmode=require")) == []
+    assert codes(allowed, stored("passfile=/etc/pass")) == [
+        ("OPTION_NOT_ALLOWED", ("tables", "t", "store"))
+    ]
+
+
+def test_common_options_of_clients_are_allowed(tmp_path: Path) -> None:
+    client = {"security.protocol": "SASL_SSL", "sasl.password": "/a", "fetch.min.bytes": 1}
+    rate = source(format="rate", rows_per_second=1, fields={"a": {"choice": ["/a", "/b"]}})
+    for streams in (kafka_with(client), rate, source(format="text", path="data/x")):
+        allowed = AllowedReferences.of(network(tmp_path))
+        assert codes(allowed, network(tmp_path, streams=streams)) == []
 
 
 def test_every_way_in_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,3 +275,40 @@ def test_every_way_in_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         checked = found.ask("POST", "check", json=document).json()
         assert "MODULE_NOT_ALLOWED" in [problem["code"] for problem in checked["problems"]]
         assert "hot" in checked["arcs"]
+
+
+def test_a_sink_reaches_neither_modules_nor_the_state(tmp_path: Path) -> None:
+    (tmp_path / "plant_functions.py").write_text("def f(a): return a\n")
+    file, state = tmp_path / "plant.yaml", tmp_path / "state"
+    (tmp_path / "data").mkdir()
+    with site(file=file, state=state, settings={"roots": [tmp_path]}) as found:
+        audit = (state / "audit.jsonl").read_bytes()
+        for path in ("plant_functions.py", "state/audit.jsonl", "plant.yaml", "state/tokens.json"):
+            document = copy.deepcopy(PLANT)
+            document["outputs"]["all"] = {"from": "hot", "sink": {"format": "csv", "path": path}}
+            answer = found.ask("PUT", "network", json=document)
+            assert answer.json()["code"] == "PATH_NOT_ALLOWED", answer.text
+        assert (tmp_path / "plant_functions.py").read_text().startswith("def f")
+        assert (state / "audit.jsonl").read_bytes().startswith(audit)
+        document["outputs"]["all"]["sink"]["path"] = "data/all.csv"
+        assert found.ask("PUT", "network", json=document).status_code == 200
+        # What was deployed may be deployed again.
+        again = found.get("network")
+        assert found.ask("PUT", "network", json=again).status_code == 200
+
+
+def test_a_check_imports_nothing_while_superboxes_hide_what_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "evil_too.py").write_text("raise SystemError('it was imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    document = copy.deepcopy(PLANT)
+    document["functions"] = {"g": {"udf": "evil_too:f"}}
+    inner = {"only": {"box": "filter", "input": "in", "where": "celsius > 1"}}
+    document["superboxes"] = {"inner": {"inputs": ["in"], "boxes": inner, "outputs": "only"}}
+    document["boxes"]["hidden"] = {"box": "inner", "input": "no_such_arc"}
+    document["queries"]["q"] = "SELECT g(celsius) AS c FROM readings"
+    with site() as found:
+        checked = found.ask("POST", "check", json=document, role="viewer").json()
+    assert "UNKNOWN_ARC" in [problem["code"] for problem in checked["problems"]]
+    assert "it was imported" not in str(checked)

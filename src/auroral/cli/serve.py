@@ -112,6 +112,7 @@ def serve(
     network = with_late_outputs(network, [text.partition("=")[0] for text in outputs or []])
     checked = network.check()
     given = named_paths(inputs, "--input", "stream", network.streams)
+    letters = (state or file.absolute().parent) / "dead-letters.jsonl"
     engine = Engine(
         network,
         master=master,
@@ -119,18 +120,20 @@ def serve(
         durability=durability,
         train=train,
         jars=[jar.strip() for jar in jars.split(",")] if jars else (),
-        dead_letters=(state or file.absolute().parent) / "dead-letters.jsonl",
+        dead_letters=letters,
     )
     for name, path in given.items():
         engine.bind_source(declared_source(network, name, path, Path()))
     bind_sinks(engine, checked, outputs, console=False)
     engine.check()
     hosts = [*LOOPBACK, host, *(allow_host or [])] if is_loopback(host) or allow_host else None
+    kept = [token_file, tls_cert, tls_key, letters]
     settings = ServerSettings(
         ServerLimits(body_bytes=max_body),
         hosts=hosts,
         modules=frozenset(allow_module or ()),
         roots=allow_path or (),
+        protected=[path for path in kept if path is not None],
         master=master,
     )
     with ExitStack() as stack:

@@ -1,95 +1,38 @@
-"""What a network from the wire may name: modules, files, variables and jars.
+"""What a network from the wire may name: functions, files, options, variables and jars.
 
 What the file at the start names is allowed, and what the person who starts the server adds to it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping
+import sys
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from auroral.errors import DocumentPlace, NetworkError, list_existing
-from auroral.network.function import Function
+from auroral.errors import NetworkError, list_existing
+from auroral.network.function import load_named
 from auroral.network.network import Network
-from auroral.network.queries import Family
+from auroral.server.named import (
+    NamedFunction,
+    NamedOption,
+    NamedPath,
+    functions_of,
+    named_outside,
+    referring,
+    variables_of,
+)
 
-_VARIABLE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_SCHEMES = ("sqlite:///", "parquet:", "csv:", "file://", "file:")
-_LOCAL = re.compile(r"^(/|~|\.\.?/|file:|[A-Za-z]:[\\/])")
-"""Options of any source or sink that look like this are paths, whatever their name."""
-_TABLE = re.compile(r"#[^#]*$")
-"""What the address of a table has behind the file."""
-
-
-@dataclass(frozen=True)
-class NamedPath:
-    """A path that a network names, and where it stands."""
-
-    path: str
-    place: DocumentPlace
-
-
-def modules_of(network: Network) -> set[str]:
-    """The modules of the Python functions of a network."""
-    boxes = network.flattened().boxes.values()
-    functions = [*network.functions.values(), *(f for box in boxes for f in box.functions())]
-    return {module for one in functions if (module := _module(one)) is not None}
-
-
-def _module(function: Function) -> str | None:
-    return function.udf.partition(":")[0] if isinstance(function.udf, str) else None
-
-
-def paths_of(network: Network) -> Iterator[NamedPath]:
-    """The files and directories that sources, sinks, stores and families of a network name."""
-    for name, stream in network.streams.items():
-        for spec in stream.sources:
-            yield from _in_options(spec, network.place("streams", name, "source"))
-    for name, output in network.outputs.items():
-        if output.sink:
-            yield from _in_options(output.sink, network.place("outputs", name, "sink"))
-    for name, table in network.tables.items():
-        if table.store is not None:
-            yield from _in_address(table.store, network.place("tables", name, "store"))
-    for name, point in network.connection_points.items():
-        if point.store is not None:
-            yield from _in_address(point.store, network.place("connection_points", name, "store"))
-    for name, query in network.queries.items():
-        if isinstance(query, Family) and isinstance(query.values, str):
-            yield NamedPath(query.values, network.place("queries", name, "values"))
-
-
-def _in_options(spec: Mapping[str, Any], place: DocumentPlace) -> Iterator[NamedPath]:
-    for key, value in spec.items():
-        if isinstance(value, Mapping):
-            yield from _in_options(value, place)
-        elif isinstance(value, str) and (key.lower() == "path" or _LOCAL.match(value)):
-            yield NamedPath(value, DocumentPlace(place, (*place.path, key)))
-
-
-def _in_address(address: str, place: DocumentPlace) -> Iterator[NamedPath]:
-    for scheme in _SCHEMES:
-        if address.startswith(scheme):
-            yield NamedPath(_TABLE.sub("", address.removeprefix(scheme)), place)
-            return
-
-
-def variables_of(document: Any) -> set[str]:
-    """The variables of the environment that a document names.
-
-    >>> sorted(variables_of({"a": ["${HOME}/x", "$${NOT}"], "b": {"c": "${B}"}}))
-    ['B', 'HOME']
-    """
-    if isinstance(document, str):
-        return set(_VARIABLE.findall(document))
-    if isinstance(document, Mapping):
-        return set().union(*map(variables_of, document.values()))
-    if isinstance(document, (list, tuple)):
-        return set().union(*map(variables_of, document))
-    return set()
+DATA = "data"
+"""The directory beside the network file in which networks from the wire may use files."""
+_SPECIAL = frozenset("*?[]{}\\:\0\r\n")
+"""What makes a path a pattern, a variable or a URL for one of its readers."""
+_CODE = frozenset(
+    (".py", ".pyc", ".pyd", ".pyi", ".pyw", ".pth", ".so", ".egg", ".whl", ".zip", ".jar")
+)
+"""Endings of files that Python or Java load."""
 
 
 @dataclass(frozen=True)
@@ -97,37 +40,64 @@ class AllowedReferences:
     """What networks from the wire may name."""
 
     modules: frozenset[str]
+    """Exact names, or `package.*` for a package and what is below it."""
+    functions: frozenset[str]
+    """Functions that the file at the start names, as it names them."""
     roots: tuple[Path, ...]
-    paths: frozenset[Path]
+    protected: tuple[Path, ...]
+    """Files and directories of the server itself, also below a root."""
+    paths: frozenset[tuple[str, Path]]
+    """Paths that the file at the start names, by section: who may read may not write."""
+    options: frozenset[tuple[str, str, str]]
+    """Options, by format, that the file at the start has."""
     variables: frozenset[str]
     jars: frozenset[str]
 
     @classmethod
     def of(
-        cls, network: Network, modules: Collection[str] = (), roots: Collection[Path] = ()
+        cls,
+        network: Network,
+        modules: Collection[str] = (),
+        roots: Collection[Path] = (),
+        protected: Collection[Path] = (),
     ) -> AllowedReferences:
-        """What a network names itself, more modules, and all below some directories."""
+        """What a network names itself, more modules, and what is below some directories."""
         directory = network.directory or Path()
+        functions = frozenset(named.udf for named in functions_of(network))
+        outside = list(named_outside(network))
+        paths = [named for named in outside if isinstance(named, NamedPath)]
+        options = [named for named in outside if isinstance(named, NamedOption)]
         return cls(
-            frozenset((*modules_of(network), *modules)),
-            tuple(root.resolve() for root in (directory, *roots)),
-            frozenset(_resolved(named.path, directory) for named in paths_of(network)),
-            frozenset(variables_of(_referring(network))),
+            frozenset((*map(_module, functions), *modules)),
+            functions,
+            tuple(root.resolve() for root in (directory / DATA, *roots)),
+            tuple(path.resolve() for path in protected),
+            frozenset((named.section, _resolved(named.path, directory)) for named in paths),
+            frozenset((named.format, named.option, named.value) for named in options),
+            frozenset(variables_of(referring(network))),
             frozenset(network.engine.jars),
         )
 
     def mistakes(self, network: Network) -> Iterator[NetworkError]:
         """What a network names and may not, each at its place."""
-        yield from self._modules(network)
-        for named in paths_of(network):
-            if not self._may_use(named.path, network.directory or Path()):
-                yield NetworkError(
-                    "PATH_NOT_ALLOWED",
-                    f"{named.path} is not below the directory of the network file",
-                    where=named.place,
-                    hint="start the server with --allow-path DIR",
-                )
-        found = variables_of(_referring(network)) - self.variables
+        yield from self.outside_mistakes(network)
+        yield from self.function_mistakes(network)
+
+    def function_mistakes(self, network: Network) -> Iterator[NetworkError]:
+        """The functions of a network that may not be called; modules not allowed stay unloaded."""
+        for named in functions_of(network):
+            mistake = self._function_mistake(named, network.directory)
+            if mistake is not None:
+                yield mistake
+
+    def outside_mistakes(self, network: Network) -> Iterator[NetworkError]:
+        """The files, options, variables and jars that a network may not name."""
+        for named in named_outside(network):
+            if isinstance(named, NamedPath):
+                yield from self._path_mistakes(named, network.directory or Path())
+            elif (named.format, named.option, named.value) not in self.options:
+                yield _option_mistake(named)
+        found = variables_of(referring(network)) - self.variables
         for name in sorted(found):
             yield NetworkError(
                 "VARIABLE_NOT_ALLOWED",
@@ -142,51 +112,113 @@ class AllowedReferences:
                     where=network.place("engine", "jars"),
                 )
 
-    def _modules(self, network: Network) -> Iterator[NetworkError]:
-        for name, function in network.functions.items():
-            yield from self._module_mistake(function, network.place("functions", name, "udf"))
-        plain = network.flattened()
-        for name, box in plain.boxes.items():
-            for function in box.functions():
-                yield from self._module_mistake(function, plain.place("boxes", name))
-
-    def _module_mistake(self, function: Function, place: DocumentPlace) -> Iterator[NetworkError]:
-        module = _module(function)
-        if module is None or any(module == m or module.startswith(f"{m}.") for m in self.modules):
-            return
-        yield NetworkError(
-            "MODULE_NOT_ALLOWED",
-            f"the module {module} may not be used by a network that comes over the wire;"
-            f" {list_existing(self.modules)}",
-            where=place,
-            hint=f"start the server with --allow-module {module}",
-        )
-
-    def _may_use(self, path: str, directory: Path) -> bool:
-        try:
-            found = _resolved(path, directory)
-        except (OSError, ValueError, RuntimeError):
-            return False
-        return found in self.paths or any(found.is_relative_to(root) for root in self.roots)
-
     def require(self, network: Network) -> None:
         """Refuse a network that names what it may not."""
         for mistake in self.mistakes(network):
             raise mistake
+
+    # ── functions ──
+
+    def _function_mistake(
+        self, named: NamedFunction, directory: Path | None
+    ) -> NetworkError | None:
+        module = _module(named.udf)
+        if named.udf in self.functions:
+            return None
+        if not self._allows(module):
+            return NetworkError(
+                "MODULE_NOT_ALLOWED",
+                f"the module {module} may not be used by a network that comes over the wire;"
+                f" {list_existing(self.modules)}",
+                where=named.place,
+                hint=f"start the server with --allow-module {module}",
+            )
+        try:
+            load_named(named.udf, directory)
+        except NetworkError:
+            return None  # the check of the network says why
+        owner = _owner(named.udf)
+        if owner is not None and self._allows(owner):
+            return None
+        return NetworkError(
+            "MODULE_NOT_ALLOWED",
+            f"{named.udf} is not defined in a module that a network from the wire may use;"
+            f" {list_existing(self.modules)}",
+            where=named.place,
+            hint="name the module in which it is defined, and allow that: --allow-module MODULE",
+        )
+
+    def _allows(self, module: str) -> bool:
+        if module in self.modules:
+            return True
+        parts = module.split(".")
+        if any(part.startswith("_") for part in parts):
+            return False  # such as package.__main__
+        above = (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+        return any(f"{package}.*" in self.modules for package in above)
+
+    # ── files ──
+
+    def _path_mistakes(self, named: NamedPath, directory: Path) -> Iterator[NetworkError]:
+        why = self._why_not(named, directory)
+        if why is not None:
+            yield NetworkError(
+                "PATH_NOT_ALLOWED",
+                f"a network from the wire may not use {named.path}: {why}",
+                where=named.place,
+                hint=f"use a file in {DATA}/ beside the network file, or start the server with"
+                " --allow-path DIR",
+            )
+
+    def _why_not(self, named: NamedPath, directory: Path) -> str | None:
+        try:
+            found = _resolved(named.path, directory)
+        except (OSError, ValueError, RuntimeError):
+            return "there can be no such path"
+        if (named.section, found) in self.paths:
+            return None
+        if _SPECIAL & set(named.path):
+            return "patterns, variables and URLs are not allowed"
+        root = next((root for root in self.roots if found.is_relative_to(root)), None)
+        if root is None:
+            return "it is in no directory that is allowed"
+        below = found.relative_to(root).parts
+        if any(part.startswith(".") for part in below):
+            return "it is hidden"
+        if any(Path(part).suffix.lower() in _CODE for part in below):
+            return "it could be loaded as a program"
+        if any(found.is_relative_to(own) or own.is_relative_to(found) for own in self.protected):
+            return "it belongs to the server"
+        return None
+
+
+def _module(udf: str) -> str:
+    return udf.partition(":")[0]
+
+
+def _owner(udf: str) -> str | None:
+    """The module in which a loaded function or class is defined; None if others lead to it."""
+    module, _, attribute = udf.partition(":")
+    found: Any = sys.modules[module]
+    for number, part in enumerate(attribute.split(".")):
+        if part.startswith("_") or (number and isinstance(found, ModuleType)):
+            return None
+        found = getattr(found, part)
+    owner = getattr(found, "__module__", None)
+    return owner if isinstance(owner, str) else None
+
+
+def _option_mistake(named: NamedOption) -> NetworkError:
+    what = f"the option {named.option}" if named.option else "a connector with these options"
+    return NetworkError(
+        "OPTION_NOT_ALLOWED",
+        f"{named.format}: the network file at the start does not have {what}",
+        where=named.place,
+        hint="put it into the network file, and start the server again",
+    )
 
 
 def _resolved(path: str, directory: Path) -> Path:
     for scheme in ("file://", "file:"):
         path = path.removeprefix(scheme)
     return Path(directory, path).resolve()
-
-
-def _referring(network: Network) -> list[Any]:
-    """The parts of a network in which variables have values."""
-    return [
-        *(stream.sources for stream in network.streams.values()),
-        *(output.sink for output in network.outputs.values()),
-        *(table.store for table in network.tables.values()),
-        *(point.store for point in network.connection_points.values()),
-        *network.engine.jars,
-    ]

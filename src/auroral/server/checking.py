@@ -23,8 +23,8 @@ def check_document(
 ) -> CheckReport:
     """Check a network as far as it can be checked; modules that are not allowed stay unimported."""
     found = read_leniently(document, positions, service.network.directory)
-    refused = _not_allowed(service, found)
-    found.network.imports = not refused
+    refused, known = _not_allowed(service, found)
+    found.network.imports = known and not refused
     check_leniently(found, service.engine.resolver)
     mistakes: list[AuroralError] = [*refused, *found.mistakes]
     if not mistakes and found.checked is not None:
@@ -44,16 +44,13 @@ def check_document(
     )
 
 
-def _not_allowed(service: EngineService, found: LenientCheck) -> list[NetworkError]:
+def _not_allowed(service: EngineService, found: LenientCheck) -> tuple[list[NetworkError], bool]:
+    """What a network may not name, and whether it is known which functions it names."""
+    outside = list(service.allowed.outside_mistakes(found.network))
     try:
-        return list(service.allowed.mistakes(found.network))
+        return [*outside, *service.allowed.function_mistakes(found.network)], True
     except (NetworkError, UsageError):
-        # Superboxes that cannot be resolved: what their boxes name is not known yet.
-        return [NetworkError("MODULE_NOT_ALLOWED", "not known")] if _may_import(found) else []
-
-
-def _may_import(found: LenientCheck) -> bool:
-    return any(box.functions() for box in found.network.boxes.values())
+        return outside, False  # superboxes that cannot be resolved hide what their boxes name
 
 
 def _arcs(found: LenientCheck) -> dict[str, ArcInfo]:

@@ -23,7 +23,13 @@ class NetworkFile:
     def __init__(self, path: Path):
         self.path = path
         self.layout_path = path.with_name(f"{path.name}.layout.json")
+        self.backup_path = path.with_name(f"{path.name}.bak")
         self._written: bytes | None = None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All that it consists of."""
+        return (self.path, self.layout_path, self.backup_path)
 
     def write(self, document: dict[str, Any]) -> None:
         """Let the file say what runs."""
@@ -32,7 +38,7 @@ class NetworkFile:
         if before == text:
             return
         if before is not None and before != self._written:
-            replace_file(self.path.with_name(f"{self.path.name}.bak"), before)
+            replace_file(self.backup_path, before)
         replace_file(self.path, text)
         self._written = text
 

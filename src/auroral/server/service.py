@@ -46,7 +46,14 @@ class EngineService:
         """Other ways in that were started beside this one."""
         self.started_at = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         self.allowed = AllowedReferences.of(
-            engine.network.compact or engine.network, settings.modules, settings.roots
+            engine.network.compact or engine.network,
+            settings.modules,
+            settings.roots,
+            (
+                *settings.protected,
+                *(() if file is None else file.files),
+                *(() if state is None else (state,)),
+            ),
         )
         self.audit = AuditLog(None if state is None else state / "audit.jsonl")
         self._changes = threading.Lock()

@@ -40,10 +40,8 @@ class ServerSettings:
     """Modules of Python functions that networks from the wire may name."""
     roots: Sequence[Path] = ()
     """Directories below which networks from the wire may read and write files."""
-    variables: frozenset[str] = frozenset()
-    """Variables of the environment that networks from the wire may name."""
-    jars: frozenset[str] = frozenset()
-    """Files with connectors that networks from the wire may name."""
+    protected: Sequence[Path] = ()
+    """Files of the server that networks from the wire may not use wherever they are."""
     static: Path | None = None
     """The built studio; None: the one in the package."""
     master: str = "local[*]"
