@@ -91,6 +91,9 @@ def test_pages_of_other_sites_are_refused(plant: Site) -> None:
         pass
     own = {"Origin": plant.http.url}
     assert plant.ask("POST", "streams/readings", json=READINGS, headers=own).status_code == 200
+    for broken in ("http://[", "http://[::1"):
+        refused = plant.ask("POST", "streams/readings", role=None, headers={"Origin": broken})
+        assert (refused.status_code, refused.json()["code"]) == (403, "FOREIGN_ORIGIN")
     opaque = plant.ask("POST", "streams/readings", json=READINGS, headers={"Origin": "null"})
     assert opaque.status_code == 403
     with plant.socket("live", origin=plant.http.url) as opened:

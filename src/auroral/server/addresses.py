@@ -7,6 +7,7 @@ import ipaddress
 import os
 import socket
 import stat
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -88,13 +89,15 @@ class FeedAddress:
         )
 
     @contextlib.contextmanager
-    def private(self) -> Iterator[None]:
-        """Let a Unix socket that is bound meanwhile be its owner's alone."""
-        if self.path is None:
-            yield
-            return
-        before = os.umask(0o177)
-        try:
-            yield
-        finally:
-            os.umask(before)
+    def private(self) -> Iterator[str]:
+        """The path to which a Unix socket is bound meanwhile, so that it is its owner's alone.
+
+        It is bound in a directory that nobody else can enter, and gets its name when its mode is
+        set; the mask of the process, which other threads make files by, stays as it is.
+        """
+        assert self.path is not None
+        with tempfile.TemporaryDirectory(prefix=".", dir=os.path.dirname(self.path)) as directory:
+            made = os.path.join(directory, "s")
+            yield made
+            os.chmod(made, 0o600)
+            os.link(made, self.path)

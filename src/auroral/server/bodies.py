@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pyarrow as pa
-from pyarrow import ipc
 from starlette.requests import Request
 
 from auroral.errors import NetworkError
@@ -14,6 +12,7 @@ from auroral.io.encoded import CsvText, JsonLinesText
 from auroral.network.files import parse_text
 from auroral.network.positions import DocumentPositions
 from auroral.network.types import Schema
+from auroral.server.arrow_bodies import read_arrow_stream
 from auroral.server.converters import for_media_type
 from auroral.server.problems import RequestError, bad_body
 from auroral.server.wire_rows import ARROW, CSV, JSON, NDJSON
@@ -67,7 +66,7 @@ def read_network(body: bytes, media: str) -> tuple[dict[str, Any], DocumentPosit
         raise RequestError(422, error.code, f"{error.where or ''}: {error.message}") from None
 
 
-def read_rows(body: bytes, media: str, schema: Schema, most_rows: int) -> Any:
+def read_rows(body: bytes, media: str, schema: Schema, *, most_rows: int, most_bytes: int) -> Any:
     """Rows as `engine.receive` takes them; lines that cannot be read become dead letters."""
     if media == JSON:
         rows = parse_json(body)
@@ -78,14 +77,14 @@ def read_rows(body: bytes, media: str, schema: Schema, most_rows: int) -> Any:
         _require_few(body.count(b"\n"), most_rows + 1)
         return CsvText(body, _BODY) if media == CSV else JsonLinesText(body, _BODY)
     elif media in _ARROW_TYPES:
-        rows = _read_arrow(body)
+        return read_arrow_stream(body, most_rows, most_bytes)
     elif (converter := for_media_type(media)) is not None:
         decoded = converter.decode(body, schema)
         _require_few(len(decoded.rows), most_rows)
         return decoded
     else:
         raise unsupported(media, (JSON, NDJSON, CSV, ARROW))
-    _require_few(rows.num_rows if isinstance(rows, pa.Table) else len(rows), most_rows)
+    _require_few(len(rows), most_rows)
     return rows
 
 
@@ -93,13 +92,3 @@ def _require_few(rows: int, most_rows: int) -> None:
     if rows > most_rows:
         problem = f"a request has at most {most_rows} rows, found {rows}"
         raise RequestError(413, "TOO_LARGE", problem, hint="send them in parts")
-
-
-def _read_arrow(body: bytes) -> pa.Table:
-    try:
-        with ipc.open_stream(body) as reader:
-            table = reader.read_all()
-            table.validate(full=True)
-            return table
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise bad_body(f"the body is no Arrow stream: {error}") from None

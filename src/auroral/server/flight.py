@@ -65,22 +65,21 @@ class FlightFeed:
     def start(self) -> None:
         """Bind and begin to serve."""
         scheme = "grpc+tls" if self._tls else "grpc+tcp"
-        if self._bind.path is not None:
-            self._bind.clear_path()
-            location = f"grpc+unix://{self._bind.path}"
-        else:
-            location = f"{scheme}://{self._bind.host}:{self._bind.port}"
+        self._bind.clear_path()
         given: dict[str, Any] = {}
         if self._tls:
             given["tls_certificates"] = [(self._tls.certificate, self._tls.key)]
+
+        def bound(location: str) -> _FlightServer:
+            middleware = {"role": _RoleMiddlewareFactory(self._role_of)}
+            return _FlightServer(self._engine, location, middleware=middleware, **given)
+
         try:
-            with self._bind.private():
-                self._server = _FlightServer(
-                    self._engine,
-                    location,
-                    middleware={"role": _RoleMiddlewareFactory(self._role_of)},
-                    **given,
-                )
+            if self._bind.path is not None:
+                with self._bind.private() as path:
+                    self._server = bound(f"grpc+unix://{path}")
+            else:
+                self._server = bound(f"{scheme}://{self._bind.host}:{self._bind.port}")
         except (pa.ArrowException, flight.FlightError, OSError) as error:
             raise RunError(
                 "CANNOT_BIND", f"cannot bind {self._bind}: {error}", where="--flight"

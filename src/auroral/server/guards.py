@@ -169,7 +169,11 @@ def _require_own_origin(headers: Headers) -> None:
     origin = headers.get("origin")
     if origin is None:
         return
-    if urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+    try:
+        found = urlsplit(origin).netloc.lower()
+    except ValueError:  # such as http://[
+        found = None
+    if found is None or found != headers.get("host", "").lower():
         raise RequestError(
             403, "FOREIGN_ORIGIN", f"a page of {origin:.100} may not use this server"
         )

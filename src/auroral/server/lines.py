@@ -174,9 +174,9 @@ class LineFeed:
         try:
             if bind.path is not None:
                 bind.clear_path()
-                with bind.private():
+                with bind.private() as path:
                     server: asyncio.Server = await asyncio.start_unix_server(
-                        serving.connected, bind.path
+                        serving.connected, path
                     )
                 self._bound = str(bind)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import socket
 import threading
@@ -30,10 +31,14 @@ class TlsFiles:
 def is_loopback(host: str) -> bool:
     """Whether only programs of this machine can reach a host.
 
-    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
-    (True, False)
+    >>> is_loopback("127.0.0.2"), is_loopback("[::1]"), is_loopback("127.0.0.1.example")
+    (True, True, False)
     """
-    return host.strip("[]").lower() in LOOPBACK or host.startswith("127.")
+    name = host.strip("[]").lower()
+    try:
+        return name in LOOPBACK or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def require_safe(host: str, tls: TlsFiles | None, *, insecure: bool) -> None:

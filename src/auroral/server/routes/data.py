@@ -54,7 +54,8 @@ async def enqueue(request: Request, stream: str, position: str | None = None) ->
 
     def receive() -> dict[str, Any]:
         schema = _schema(service, stream)
-        rows = read_rows(body, media, schema, service.settings.limits.rows)
+        limits = service.settings.limits
+        rows = read_rows(body, media, schema, most_rows=limits.rows, most_bytes=limits.body_bytes)
         receipt = service.engine.receive(stream, rows, position=at)
         return {"accepted": receipt.accepted, "dead": receipt.dead, "moment": receipt.moment}
 
