@@ -131,12 +131,13 @@ def test_any_schedule_gives_the_same_on_spark(
     Run(make_engine, net, batches, chosen, TABLES).go(tmp_path)
 
 
-def three_outputs(superbox: SuperboxMode, soon: float = 1.0) -> Network:
+def three_outputs(superbox: SuperboxMode, soon: float | None = 1.0) -> Network:
+    """Outputs with graphs and one without; no graphs at all if nothing is wanted `soon`."""
     net = Network("three")
     s = net.stream("s", "a int, b int")
     even = s.filter("a % 2 = 0", name="even")
-    net.output("twice", even.map(c="b * 2", name="double"), qos=falling(soon))
-    net.output("large", even.filter("b > 3", name="large"), qos=falling(10.0))
+    net.output("twice", even.map(c="b * 2", name="double"), qos=falling(soon) if soon else None)
+    net.output("large", even.filter("b > 3", name="large"), qos=falling(10.0) if soon else None)
     net.output("sums", s.map(q="a + b", name="sum"))
     net.engine = au.EngineOptions(superbox=superbox)
     return net
@@ -171,7 +172,26 @@ def test_outputs_of_different_worth_run_apart() -> None:
     assert found == {"even": ("even",), "double": ("double",), "large": ("large",), "sum": ("sum",)}
     with sparkless.make_engine(three_outputs("auto", soon=10.0)) as engine:
         found = {superbox.name: superbox.boxes for superbox in engine._loop.execution.superboxes}
+    assert found == {"even": ("even", "double", "large"), "sum": ("sum",)}
+    with sparkless.make_engine(three_outputs("auto", soon=None)) as engine:
+        found = {superbox.name: superbox.boxes for superbox in engine._loop.execution.superboxes}
     assert found == {"even": ("even", "double", "large", "sum")}
+
+
+def test_a_tight_output_runs_before_one_without_graphs_that_reads_the_same_stream() -> None:
+    net = Network("two")
+    s = net.stream("s", "a int")
+    net.output("plain", s.filter("a > 0", name="plain_box"))
+    net.output("tight", s.filter("a > 1", name="tight_box"), qos=falling(0.5))
+    ticks = count(1)
+    with sparkless.make_engine(net, now_us=lambda: next(ticks)) as engine:
+        engine.enqueue("s", [{"a": 1}, {"a": 2}])
+        engine.drain()
+        ran = {name: engine.story(f"{name}_box")[-1] for name in ("plain", "tight")}
+        assert {one["event"] for one in ran.values()} == {"ran"}
+        assert ran["tight"]["at_us"] < ran["plain"]["at_us"]
+        assert engine.dequeue("plain").num_rows == 2
+        assert engine.dequeue("tight").num_rows == 1
 
 
 def test_the_tightest_output_runs_first_and_the_story_says_why() -> None:

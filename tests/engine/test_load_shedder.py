@@ -168,6 +168,25 @@ def test_the_least_valuable_tuples_are_dropped_first(worth: str) -> None:
         assert max(kept) > 170
 
 
+def test_an_output_without_graphs_loses_nothing_to_one_that_may() -> None:
+    """They share a stream, and run apart, so that tuples can be dropped for one of them."""
+    net = Network("both")
+    s = net.stream("s", schema="n int, v double")
+    net.output("whole", s.filter("n >= 0", name="kept"))
+    net.output("o", s.filter("n >= 0", name="passed"), qos=LOSS)
+    with make_engine(net) as engine:
+        period = Periods(engine)
+        for _ in range(8):
+            found = period(1200)
+        (place,) = found["drops"]
+        assert (place["superbox"], place["arc"]) == ("passed", "s")
+        period.drain()
+        came, dropped = engine.stats()["streams"]["s"]["in"], engine.stats()["shedding"]["dropped"]
+        assert dropped > 0
+        assert engine.dequeue("whole").num_rows == came
+        assert engine.dequeue("o").num_rows == came - dropped
+
+
 def test_graphs_that_are_taken_away_end_shedding() -> None:
     with make_engine(network()) as engine:
         period = Periods(engine)

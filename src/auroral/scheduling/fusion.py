@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from auroral.network.check import CheckedNetwork
 from auroral.network.declarations import SuperboxMode
 from auroral.network.network import Network
+from auroral.network.point_names import point_arcs
+from auroral.qos.graphs import QoS
 
 _ONE_BY_ONE: tuple[SuperboxMode, ...] = ("box", "application", "spanner")
+
+
+NO_GRAPHS = -1
+"""The worth of what is delivered without graphs, and of boxes that lead to no output at all."""
 
 
 @dataclass(frozen=True)
@@ -20,13 +26,14 @@ class Fusion:
 
     With `superbox: auto` outputs of different worth are scheduled and shed apart, so boxes that
     lead to different sets of them do not run as one. Outputs with the same graphs are of the same
-    worth.
+    worth, and so are all outputs without graphs. Views with graphs count as outputs. If nothing
+    has graphs, nothing is kept apart.
     """
 
     mode: Literal["box", "fuse"] = "fuse"
     """Each box by itself, or the largest parts that Spark runs well."""
     worth: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """By arc, which of the different graphs the outputs that read it have."""
+    """By arc, which of the different graphs the outputs that read it have; empty if none has."""
 
     @classmethod
     def of(cls, network: Network) -> Fusion:
@@ -34,23 +41,24 @@ class Fusion:
 
         >>> network = Network("n")
         >>> s = network.stream("s", schema="a int")
-        >>> for name, latest in ("soon", 1), ("later", 60), ("also_soon", 1):
-        ...     graphs = {"latency": [[0, 1], [latest, 0]]}
+        >>> for name, latest in ("soon", 1), ("later", 60), ("also_soon", 1), ("some_time", None):
+        ...     graphs = {"latency": [[0, 1], [latest, 0]]} if latest else None
         ...     _ = network.output(name, s.filter("a > 0", name=f"{name}_only"), qos=graphs)
         >>> {arc: sorted(worth) for arc, worth in Fusion.of(network).worth.items()}
-        {'soon_only': [0], 'later_only': [1], 'also_soon_only': [0]}
+        {'soon_only': [0], 'later_only': [1], 'also_soon_only': [0], 'some_time_only': [-1]}
         """
         mode: Literal["box", "fuse"] = (
             "box" if network.engine.superbox in _ONE_BY_ONE or _is_threaded(network) else "fuse"
         )
         graphs: dict[str, int] = {}
         found: dict[str, set[int]] = {}
-        for output in network.outputs.values():
-            if output.qos is not None:
-                text = json.dumps(output.qos.model_dump(mode="json"), sort_keys=True)
+        for arc, qos in _delivered(network):
+            number = NO_GRAPHS
+            if qos is not None and qos.kinds:
+                text = json.dumps(qos.model_dump(mode="json"), sort_keys=True)
                 number = graphs.setdefault(text, len(graphs))
-                found.setdefault(output.from_, set()).add(number)
-        if network.engine.superbox != "auto" or mode == "box" or len(graphs) < 2:
+            found.setdefault(arc, set()).add(number)
+        if network.engine.superbox != "auto" or mode == "box" or not graphs:
             return cls(mode)
         return cls(mode, {arc: frozenset(numbers) for arc, numbers in found.items()})
 
@@ -61,17 +69,37 @@ class Fusion:
             found["worth"] = {arc: sorted(numbers) for arc, numbers in self.worth.items()}
         return found
 
-    def classes(self, checked: CheckedNetwork, boxes: Iterable[str]) -> dict[str, frozenset[int]]:
-        """For each box, which of the different graphs the outputs have that it leads to."""
+    def classes(
+        self, checked: CheckedNetwork, boxes: Iterable[str], delivered: Iterable[str] = ()
+    ) -> dict[str, frozenset[int]]:
+        """For each box, which of the different graphs the outputs have that it leads to.
+
+        Arcs that are `delivered` and are no output of the network have no graphs. Boxes that lead
+        to no output, but to kept history or tables, count as if they led to one without graphs:
+        the scheduler takes them for as urgent.
+        """
         found: dict[str, set[int]] = {box: set() for box in boxes}
-        for arc, numbers in self.worth.items():
+        if not self.worth:
+            return {box: frozenset() for box in found}
+        plain = {arc: frozenset({NO_GRAPHS}) for arc in delivered}
+        for arc, numbers in {**plain, **self.worth}.items():
             if arc in checked.arcs and checked.arcs[arc].producer in found:
                 found[checked.arcs[arc].producer] |= numbers
         for name in reversed(list(checked.order)):
             for read in checked.inputs_of(name) if name in found else ():
                 if read.producer in found:
                     found[read.producer] |= found[name]
-        return {box: frozenset(numbers) for box, numbers in found.items()}
+        return {box: frozenset(numbers or {NO_GRAPHS}) for box, numbers in found.items()}
+
+
+def _delivered(network: Network) -> Iterator[tuple[str, QoS | None]]:
+    """The arcs of outputs, and of views that have graphs, with the graphs."""
+    for output in network.outputs.values():
+        yield output.from_, output.qos
+    arcs = point_arcs(network)
+    for view in network.views.values():
+        if view.qos is not None:
+            yield arcs.get(view.from_, view.from_), view.qos
 
 
 def _is_threaded(network: Network) -> bool:

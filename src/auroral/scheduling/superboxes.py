@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -77,7 +77,8 @@ def superboxes(
     if fusion.mode == "box":
         groups += [((name,), None) for name in plain]
     else:
-        groups += [(tuple(group), None) for group in _connected(checked, plain, fusion)]
+        classes = fusion.classes(checked, checked.order, set(outputs) - {*beside})
+        groups += [(tuple(group), None) for group in _connected(checked, plain, classes)]
     groups += [((*held, name), name) for name, held in own.items()]
     groups += [(stage, None) for stage in table_stages(checked, using)]
     groups = _acyclic(checked, groups) if using else groups
@@ -143,8 +144,9 @@ def _calls(checked: CheckedNetwork, name: str) -> bool:
     return any(called_of(text, functions) for text in texts.values())
 
 
-def _connected(checked: CheckedNetwork, boxes: Sequence[str], fusion: Fusion) -> list[list[str]]:
-    classes = fusion.classes(checked, checked.order)
+def _connected(
+    checked: CheckedNetwork, boxes: Sequence[str], classes: Mapping[str, frozenset[int]]
+) -> list[list[str]]:
     parent: dict[tuple[str, frozenset[int]], tuple[str, frozenset[int]]] = {}
 
     def root(name: tuple[str, frozenset[int]]) -> tuple[str, frozenset[int]]:
