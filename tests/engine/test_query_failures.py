@@ -62,6 +62,9 @@ def test_others_go_on_and_a_restart_knows(tmp_path: Path, monkeypatch: pytest.Mo
             engine.drain()
         assert list(_told(engine)) == ["bad"]
         assert "divides by nothing" in _told(engine)["bad"]
+        failed = [entry for entry in engine.story("bad") if entry["event"] == "failed"]
+        assert ["divides by nothing" in entry["why"] for entry in failed] == [True]
+        assert not [entry for entry in engine.story("fine") if entry["event"] == "failed"]
         assert numbers(engine.dequeue("all")) == list(range(8))
         assert engine.dequeue("fine")["c"].to_pylist() == [2] * 4
         assert engine.dequeue("bad")["c"].to_pylist() == [2] * 2, "what it gave before"

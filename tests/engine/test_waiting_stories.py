@@ -34,7 +34,7 @@ class Rounds:
         self.scheduler = StepScheduler(
             make_scheduler(settings),
             lambda: MODEL,
-            {box: (f"{box}_box",) for box in MODEL.boxes},
+            {box: (box, f"{box}_box") for box in MODEL.boxes},
             self.times,
             self.log,
             now_s=lambda: self.now_s,
@@ -81,6 +81,6 @@ def test_who_ran_and_who_waited_are_one_entry_each() -> None:
     for _ in range(40):
         rounds.step()
     (waited,) = rounds.story("slow_box", "waited")
-    assert waited["why"].endswith("s: it was the turn of others")
+    assert waited["why"].endswith("s: it was the turn of alerts")
     (ran,) = rounds.story("slow_box", "ran")
     assert ran["count"] == pytest.approx(20, abs=1)

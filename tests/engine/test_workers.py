@@ -197,6 +197,9 @@ def test_a_box_that_takes_too_long_is_halted_alone(
         with pytest.raises(au.RunError, match=r"STEP_TIMEOUT.*slow_box"):
             engine.drain()
         assert engine.dequeue("quick_out")["n"].to_pylist() == [2]
+        for name in ("slow_box", "slow_out"):
+            told = engine.story(name)[-1]
+            assert (told["event"], "took longer than 1 s" in told["why"]) == ("failed", True)
         engine.shutdown()
         blocked.go_on.set()
         for thread in set(threading.enumerate()) - before:

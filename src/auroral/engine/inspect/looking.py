@@ -64,7 +64,9 @@ class Looking:
         """Why something ran, waited, was moved or shed; newest last."""
         checked = self._parts.loop.execution.plan.unmoved
         describe_entity(name, network, checked, self.statistics())
-        return self._parts.context.decisions.story(name)
+        context = self._parts.context
+        eddy = context.quality.eddy_behind(name)
+        return context.decisions.story(name, *([eddy] if eddy else []))
 
     def sql(self, query: str, network: Network) -> pa.Table:
         """The rows of a SELECT over tables and over what connection points and views keep."""

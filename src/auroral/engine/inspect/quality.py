@@ -158,6 +158,13 @@ class OutputQuality:
                 places[name] = eddy
         return {n: FlowOutput(n, places[n], qos) for n, qos in now.items() if n in places}
 
+    def eddy_behind(self, name: str) -> str | None:
+        """The eddy that computes a shared query or an output that reads one, if an eddy does."""
+        served = self._served
+        if served is None:
+            return None
+        return self._eddy_of(served.checked, served.shared.get(name, name))
+
     def _eddy_of(self, checked: CheckedNetwork, query: str) -> str | None:
         read = self._queries.catalogue.arcs_of(query)
         if not read:

@@ -72,8 +72,11 @@ class DecisionLog:
                 kept = {id(one) for one in self._entries}
                 self._latest = {n: one for n, one in self._latest.items() if id(one) in kept}
 
-    def story(self, name: str) -> list[dict[str, Any]]:
-        """The decisions about something, newest last."""
+    def story(self, *names: str) -> list[dict[str, Any]]:
+        """The decisions about something that has one name or several, newest last."""
+        wanted = set(names)
         with self._lock:
-            found = [entry.document() for entry in self._entries if name in entry.about]
+            found = [
+                entry.document() for entry in self._entries if not wanted.isdisjoint(entry.about)
+            ]
         return sorted(found, key=lambda entry: int(entry["at_us"]))

@@ -63,8 +63,8 @@ class StepScheduler:
 
     scheduler: TwoLevelScheduler
     model: Callable[[], FlowModel]
-    boxes: Mapping[str, Sequence[str]]
-    """The boxes of each superbox, for stories."""
+    concerned: Mapping[str, Sequence[str]]
+    """By superbox, the names whose stories its decisions belong to."""
     times: ArrivalTimes
     decisions: DecisionLog
     in_turn: Callable[[], bool] = lambda: False
@@ -90,7 +90,7 @@ class StepScheduler:
     def offer(self, waiting: Mapping[str, WaitingTuples], running: Collection[str]) -> None:
         """Say what waits for which superbox; the others have nothing to do."""
         table = self.table
-        for name in self.boxes:
+        for name in self.concerned:
             if name not in table.queues:
                 table.add(name)
             found = waiting.get(name)
@@ -172,9 +172,9 @@ class StepScheduler:
         }
 
     def started(self, superbox: str, why: str) -> None:
-        """A step was started: tell it in the story of its boxes."""
+        """A step was started: tell it in the stories that it belongs to."""
         self._tell_why_waited(superbox, self.now_s())
-        self.decisions.note([superbox, *self.boxes[superbox]], "ran", why)
+        self.decisions.note(self.concerned[superbox], "ran", why)
 
     def _tell_who_waits(self, now_s: float) -> None:
         """Tell of superboxes that have waited for long and still do; not at every decision."""
@@ -186,5 +186,5 @@ class StepScheduler:
         queue = self.table[superbox]
         why = self._passed.why(superbox, queue.oldest_arrival_s, now_s) if queue.queued else None
         if why is not None:
-            about = [superbox, *self.boxes.get(superbox, ())]
+            about = self.concerned.get(superbox, (superbox,))
             self.decisions.note(about, "waited", why, same="passed over")

@@ -11,7 +11,7 @@ from auroral.scheduling.decisions import SchedulingPlan
 
 _REMEMBERED = 64
 """Of so many choices it is known who was chosen."""
-_LEAST_WAIT_S = 0.1
+LEAST_WAIT_S = 0.1
 """Shorter waits are not told."""
 
 
@@ -19,6 +19,8 @@ _LEAST_WAIT_S = 0.1
 class _Choice:
     at_s: float
     boxes: frozenset[str]
+    first: str
+    """The superbox that is called first."""
     output: str | None
     costs: bool
     """Whether waiting costs the output something already."""
@@ -28,10 +30,10 @@ class _Choice:
     def reason(self) -> str:
         """Why others waited."""
         if self.scheduler == "fifo":
-            return "older tuples went first"
+            return f"older tuples of {self.first} went first"
         if self.scheduler not in ("qos", "qos-bucketed", "feedback"):
-            return "it was the turn of others"
-        whose = self.output or "a box that leads to no output"
+            return f"it was the turn of {self.output or self.first}"
+        whose = self.output or self.first
         if self.scheduler == "feedback":
             return f"{whose} was further from its good zone"
         return f"{whose} had the steeper graph" if self.costs else f"{whose} was due sooner"
@@ -58,12 +60,14 @@ class PassedOver:
         for plan in plans:
             boxes = frozenset(call.box for call in plan.calls)
             costs = "waiting costs" in plan.why and "until waiting" not in plan.why
-            self._choices.append(_Choice(now_s, boxes, plan.application, costs, scheduler))
+            first = plan.calls[0].box
+            choice = _Choice(now_s, boxes, first, plan.application, costs, scheduler)
+            self._choices.append(choice)
 
     def why(self, superbox: str, oldest_s: float, now_s: float) -> str | None:
         """Why a superbox whose oldest tuple came at a time has waited; None if it has not."""
         waited_s = now_s - oldest_s
-        if waited_s < _LEAST_WAIT_S:
+        if waited_s < LEAST_WAIT_S:
             return None
         for choice in reversed(self._choices):
             if choice.at_s < oldest_s:

@@ -93,6 +93,7 @@ class Stepper:
         memory: QueueMemory | None = None,
         watch: StepWatch | None = None,
         statistics: StatisticsKeeper | None = None,
+        halting: Callable[[str, str], None] = lambda _superbox, _why: None,
     ):
         """`train` is the most tuples of a step; one that takes longer than `timeout_s` is ended.
 
@@ -102,6 +103,7 @@ class Stepper:
         `scheduler` decides which superbox is next; without one they run in turn.
         `shedding` has the drop boxes in front of superboxes. `memory` keeps queues in memory.
         `watch` intervenes while somebody debugs. `statistics` are written with some commits.
+        `halting` hears who was halted, and why.
         """
         self._store = store
         self._executor = executor
@@ -119,6 +121,7 @@ class Stepper:
         self._memory = memory
         self._watch = watch
         self._statistics = statistics
+        self._halting = halting
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
         self.train = train
@@ -499,15 +502,19 @@ class Stepper:
             self._fail(name, error)
         else:
             del self._running[name]
-            self.halted[name] = error
+            self._halt(name, error)
 
     def halt(self) -> None:
         """Let the superbox whose step took too long do nothing more; the others go on."""
         assert self._failed is not None
         train, error = self._failed
         assert isinstance(error, RunError)
-        self.halted[train.superbox.name] = error
+        self._halt(train.superbox.name, error)
         self._failed = None
+
+    def _halt(self, superbox: str, error: RunError) -> None:
+        self.halted[superbox] = error
+        self._halting(superbox, error.message)
 
     # ── failures ──
 

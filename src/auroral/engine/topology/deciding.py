@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from auroral.engine.context import EngineContext
+from auroral.engine.inspect.step_stories import Concerned, StepStories
 from auroral.engine.runtime.deciding import StepScheduler
 from auroral.engine.topology.plan import ExecutionPlan
 from auroral.network.declarations import EngineOptions
@@ -15,7 +16,9 @@ from auroral.scheduling.flow_models import flow_model
 from auroral.scheduling.policies import SchedulerSettings, make_scheduler
 
 
-def step_scheduler(context: EngineContext, plan: ExecutionPlan) -> StepScheduler | None:
+def step_scheduler(
+    context: EngineContext, plan: ExecutionPlan, concerned: Concerned
+) -> StepScheduler | None:
     """The scheduler of a plan; None if each box has a thread."""
     options = plan.checked.network.engine
     quality = context.quality
@@ -27,12 +30,22 @@ def step_scheduler(context: EngineContext, plan: ExecutionPlan) -> StepScheduler
     return StepScheduler(
         make_scheduler(settings),
         lambda: superbox_model(context, plan),
-        {superbox.name: superbox.boxes for superbox in plan.superboxes},
+        concerned,
         context.times,
         context.decisions,
         in_turn=lambda: _is_in_turn(options, quality.outputs.values()),
         doing=quality.doing,
     )
+
+
+def step_stories(
+    context: EngineContext, concerned: Concerned, scheduler: StepScheduler | None
+) -> StepStories:
+    """Tells of the steps that no scheduler decides on."""
+    log, times = context.decisions, context.times
+    if scheduler is None:
+        return StepStories(concerned, log, times, lambda: True, "in a thread of its own")
+    return StepStories(concerned, log, times, scheduler.in_turn)
 
 
 def _is_in_turn(options: EngineOptions, graphs: Iterable[QoS | None]) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from auroral.continuous.boxing.gates import gated
 from auroral.engine.context import EngineContext
+from auroral.engine.inspect.step_stories import concerned_names
 from auroral.engine.lifecycle.epochs import Epoch
 from auroral.engine.lifecycle.standalone import ActiveStandalone
 from auroral.engine.results.outputs import Outputs
@@ -23,7 +24,7 @@ from auroral.engine.topology.consumers import (
     release_retained,
     retain,
 )
-from auroral.engine.topology.deciding import step_scheduler
+from auroral.engine.topology.deciding import step_scheduler, step_stories
 from auroral.engine.topology.plan import ExecutionPlan, empty_slots, make_plan
 from auroral.engine.topology.steps import Step, superbox_steps
 from auroral.errors import RunError
@@ -120,6 +121,9 @@ def build_execution(
     context.shedding.serve(checked, superboxes, arcs)
     if context.memory is not None:
         context.memory.serve(superboxes, checked.network.engine, settings.train)
+    concerned = concerned_names(superboxes, arcs, plan.standalone.owner)
+    scheduler = step_scheduler(context, plan, concerned)
+    stories = step_stories(context, concerned, scheduler)
     stepper = Stepper(
         checked,
         store,
@@ -131,8 +135,9 @@ def build_execution(
         train=settings.train,
         timeout_s=settings.step_timeout_s,
         recorder=context.history,
-        scheduler=step_scheduler(context, plan),
-        observers=[context.quality, context.optimizer, context.shedding.tally],
+        scheduler=scheduler,
+        observers=[context.quality, context.optimizer, context.shedding.tally, stories],
+        halting=stories.halted,
         shedding=context.shedding,
         memory=context.memory,
         watch=context.watch,
@@ -270,6 +275,9 @@ def without_failed_queries(before: Execution, error: RunError) -> Execution:
     if not culprits:
         raise error
     queries.fail(culprits)
+    for name, why in culprits.items():
+        boxes = [box for box in before.checked.network.boxes if owner(box) == name]
+        before.context.decisions.note([name, *boxes], "failed", why)
     running = queries.standalone.running
     reduced = make_plan(before.context, before.plan.epoch, running, before.plan)
     return build_execution(before.context, reduced, ended=before.watermarks.ended, before=before)
