@@ -210,3 +210,24 @@ def test_the_tightest_output_runs_first_and_the_story_says_why() -> None:
         assert "tight" in ran["tight"]["why"]
         scheduling = engine.stats()["scheduler"]
         assert (scheduling["scheduler"], scheduling["plans"]) == ("qos", 2)
+
+
+@pytest.mark.parametrize("soon", [None, 1.0], ids=["in turn", "decided"])
+def test_boxes_stay_fused_whatever_calls_cost_and_the_reasons_say_how_much(
+    soon: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = deciding.superbox_model
+
+    def cheap(*given: Any) -> FlowModel:
+        model = real(*given)
+        boxes = {n: replace(box, cost_s=0.001, call_s=0.004) for n, box in model.boxes.items()}
+        return FlowModel(boxes, model.outputs)
+
+    monkeypatch.setattr(deciding, "superbox_model", cheap)
+    with sparkless.make_engine(three_outputs("auto", soon=soon)) as engine:
+        engine.enqueue("s", [{"a": n, "b": n} for n in range(10)])
+        engine.drain()
+        found = engine.stats()["scheduler"]
+    assert found["superbox"] == "fuse"
+    assert "superbox fuse: a call costs as much as 4.0 tuples" in found["reasons"]
+    assert found["scheduler"] == ("qos" if soon else "rr")

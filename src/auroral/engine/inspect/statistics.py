@@ -223,10 +223,8 @@ def _queued(execution: Execution) -> dict[str, dict[str, Any]]:
 def _scheduling(execution: Execution) -> dict[str, Any]:
     """How it is decided what runs next, and what that has cost."""
     scheduler = execution.stepper.scheduler
-    options = execution.checked.network.engine
-    if scheduler is None or scheduler.in_turn():
-        threads = options.scheduler == "thread-per-box"
-        return {"scheduler": "thread-per-box" if threads else "rr", "reasons": []}
+    if scheduler is None:
+        return {"scheduler": "thread-per-box", "reasons": []}
     return {**scheduler.chosen(), **vars(scheduler.effort)}
 
 

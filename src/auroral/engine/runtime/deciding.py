@@ -13,7 +13,7 @@ from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.passed_over import PassedOver
 from auroral.scheduling.decisions import PlannedCall, SchedulingPlan
 from auroral.scheduling.flow import FlowModel
-from auroral.scheduling.policies import TwoLevelScheduler
+from auroral.scheduling.policies import TwoLevelScheduler, choose
 from auroral.scheduling.queues import QueueTable
 
 _FRESH_S = 1.0
@@ -164,6 +164,8 @@ class StepScheduler:
     def chosen(self) -> dict[str, Any]:
         """How it decides, and why so."""
         settings = self.scheduler.settings
+        if self.in_turn():  # then nobody tells it what costs are by now
+            settings = choose(self.scheduler.declared, self.model())
         return {
             "scheduler": settings.scheduler,
             "superbox": settings.superbox,

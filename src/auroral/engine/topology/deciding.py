@@ -24,9 +24,7 @@ def step_scheduler(
     quality = context.quality
     if options.scheduler == "thread-per-box":
         return None
-    settings = SchedulerSettings.of(options)
-    if settings.superbox == "auto":  # a call is a Spark job: fewer are better
-        settings = replace(settings, superbox="fuse")
+    settings = replace(SchedulerSettings.of(options), is_fused=True)
     return StepScheduler(
         make_scheduler(settings),
         lambda: superbox_model(context, plan),

@@ -37,7 +37,7 @@ def choose(settings: SchedulerSettings, model: FlowModel) -> SchedulerSettings:
     if scheduler == "thread-per-box":
         superbox = "box"
     if superbox == "auto":
-        superbox, why = _superbox(model)
+        superbox, why = ("fuse", _price(model)) if settings.is_fused else _superbox(model)
         reasons.append(f"superbox {superbox}: {why}")
     saves_memory = settings.saves_memory
     if traversal == "auto":
@@ -72,15 +72,29 @@ def _scheduler(model: FlowModel) -> tuple[SchedulerName, str]:
 def _superbox(model: FlowModel) -> tuple[SuperboxMode, str]:
     if not _latency_graphs(model):
         return "fuse", "no output has a latency graph, so as few calls as possible"
-    calls_s = sum(box.call_s for box in model.boxes.values())
-    tuples_s = sum(box.cost_s for box in model.boxes.values())
-    if not calls_s and not tuples_s:
-        return "fuse", "no costs are known yet"
-    if not tuples_s or calls_s / tuples_s >= _DEAR_CALL:
-        price = f"{calls_s / tuples_s:,.0f}" if tuples_s else "any number of"
-        return "fuse", f"a call costs as much as {price} tuples"
+    calls_s, tuples_s = _costs(model)
+    if calls_s / tuples_s >= _DEAR_CALL if tuples_s else True:
+        return "fuse", _price(model)
     # Not `box`: in many plans, urgent tuples would wait for others between their boxes.
-    return "application", f"a call costs as much as {calls_s / tuples_s:.1f} tuples"
+    return "application", _price(model)
+
+
+def _costs(model: FlowModel) -> tuple[float, float]:
+    """What a call of each box costs, and what a tuple in each."""
+    boxes = model.boxes.values()
+    return sum(box.call_s for box in boxes), sum(box.cost_s for box in boxes)
+
+
+def _price(model: FlowModel) -> str:
+    """How much calls cost, in tuples."""
+    calls_s, tuples_s = _costs(model)
+    if not calls_s and not tuples_s:
+        return "no costs are known yet"
+    if not tuples_s:
+        return "a call costs as much as any number of tuples"
+    ratio = calls_s / tuples_s
+    shown = f"{ratio:,.0f}" if ratio >= _DEAR_CALL else f"{ratio:.1f}"
+    return f"a call costs as much as {shown} tuples"
 
 
 def _traversal(

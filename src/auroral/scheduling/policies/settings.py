@@ -41,6 +41,8 @@ class SchedulerSettings:
     """Whether the results of a call are there when it ends, as with Spark jobs, or one by one."""
     saves_memory: bool = False
     """Whether a plan frees memory first when its queues take more than `memory_bytes`."""
+    is_fused: bool = False
+    """Whether boxes that run as one were fused before any cost was known: `auto` takes `fuse`."""
     reasons: tuple[str, ...] = field(default=(), compare=False)
     """Why `auto` chose them, in words."""
 

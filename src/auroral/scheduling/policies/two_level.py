@@ -24,7 +24,8 @@ class TwoLevelScheduler:
     def __init__(
         self, declared: SchedulerSettings, make_ranking: Callable[[SchedulerSettings], Ranking]
     ):
-        self._declared = declared
+        self.declared = declared
+        """What it was asked for; `settings` has each `auto` decided."""
         self._make_ranking = make_ranking
         self._place: dict[str, int] = {}
         self.settings = choose(declared, FlowModel({}))
@@ -46,7 +47,7 @@ class TwoLevelScheduler:
 
     def serve(self, model: FlowModel) -> None:
         """Decide for this network from now on."""
-        chosen = choose(self._declared, model)
+        chosen = choose(self.declared, model)
         if chosen != self.settings:
             self._builder = PlanBuilder(chosen)
             if _first_level(chosen) != _first_level(self.settings):
