@@ -11,7 +11,7 @@ from auroral.network.declarations import SuperboxMode
 from auroral.scheduling.policies import SchedulerSettings
 from auroral.simulation.arrivals import BurstArrivals
 from auroral.simulation.networks import measured_network
-from auroral.simulation.prediction import predict
+from auroral.simulation.prediction import measured_machine, predict
 from benchmarks.lab import Lab
 from benchmarks.qos.workloads import applications, run_at
 from benchmarks.report import Report
@@ -42,15 +42,18 @@ def predictions(report: Report, lab: Lab) -> None:
         real = run_at(
             lab.spark, net, rates, seconds=seconds, warm_s=8, period_s=_PERIOD_S, state=state
         )
+        measured = measured_network(net, state)
+        rate = real.tuples_per_s / len(net.streams)
         found = predict(
-            measured_network(net, state).model,
-            rates,
+            measured.model,
+            dict.fromkeys(net.streams, rate),
             replace(SchedulerSettings.of(net.engine), superbox=_how(net.engine.superbox)),
             float(seconds + 8),
             os.cpu_count() or 2,
             warm_s=8.0,
             drained=False,
-            process=BurstArrivals(round(case.rate * _PERIOD_S), together=True),
+            process=BurstArrivals(max(round(rate * real.period_s), 1), together=True),
+            machine=measured_machine(measured.loop_s),
         )
         ours = [found[output] for output in net.outputs]
         delay_s = sum(one.mean_latency_s for one in ours) / len(ours)

@@ -35,6 +35,8 @@ class Measured:
     deciding: float
     """The share of the time that was spent on decisions."""
     tuples_per_s: float
+    period_s: float
+    """How often tuples were enqueued: less often than asked for, if enqueuing took longer."""
 
 
 def applications(
@@ -96,7 +98,7 @@ def run_at(
         feeder.run_for(warm_s)
         before = engine.stats()
         began = time.time()
-        sent = feeder.sent
+        sent, batches = feeder.sent, feeder.batches
         feeder.run_for(seconds)
         elapsed_s = time.time() - began
         stats = engine.stats()
@@ -115,6 +117,7 @@ def run_at(
         by_output,
         spent / elapsed_s,
         (feeder.sent - sent) / elapsed_s,
+        elapsed_s / max(feeder.batches - batches, 1),
     )
 
 
@@ -142,6 +145,7 @@ class Feeder:
         self._ready = {stream: rows(max(int(r), 1), 7) for stream, r in rates.items()}
         self._owed = dict.fromkeys(rates, 0.0)
         self.sent = 0
+        self.batches = 0
         self.factor = 1.0
         """By which rates are multiplied."""
 
@@ -157,6 +161,7 @@ class Feeder:
                 self._stopping.wait(left)
 
     def _feed(self, elapsed_s: float) -> None:
+        self.batches += 1
         for stream, rate in self._rates.items():
             self._owed[stream] += rate * self.factor * elapsed_s
             count = int(self._owed[stream])

@@ -21,6 +21,8 @@ from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.qos.graphs import QoS
 from auroral.qos.output_monitor import HISTORY_S, OutputMonitor
 from auroral.scheduling.rates import ArrivalRates
+from auroral.simulation.networks import measured_network
+from auroral.simulation.prediction import SPARK, measured_machine
 from auroral.storage import Store
 from auroral.storage.snapshot import ManifestSnapshot
 from auroral.storage.statistics import KeptStatistics
@@ -142,6 +144,22 @@ def test_ages_of_what_waits_go_on_after_a_restart(tmp_path: Path) -> None:
         assert engine._context.times.age_s(0) >= 7
         engine.drain()
         assert engine.stats()["qos"]["alerts"]["delay_s"] >= 7
+
+
+def test_what_the_loop_costs_is_measured_and_kept(tmp_path: Path) -> None:
+    clock = Clock()
+    with running(tmp_path, clock, background=True) as engine:
+        assert engine.stats()["steps"]["loop_s"] is None
+        deliver(engine, clock, [40])
+        measured = engine.stats()["steps"]["loop_s"]
+        assert 0 < measured < 60
+    found = measured_network(au.Network.parse(document()), tmp_path)
+    assert found.loop_s == Store(tmp_path).manifest.statistics().loop_s
+    assert found.loop_s is not None
+    assert measured_machine(found.loop_s).loop_s == found.loop_s
+    assert measured_machine(None) == SPARK
+    with running(tmp_path, clock) as engine:
+        assert engine.stats()["steps"]["loop_s"] == found.loop_s
 
 
 def test_outputs_that_are_no_more_are_forgotten(tmp_path: Path) -> None:

@@ -79,6 +79,17 @@ def test_workers_run_different_boxes_at_the_same_time() -> None:
     assert (one.end_s, two.end_s) == (6.0, 3.0)
 
 
+def test_the_loop_commits_one_call_after_the_other() -> None:
+    boxes = {name: FlowBox(name, ("s",), {name: 1.0}, 1.0) for name in ("left", "right")}
+    model = FlowModel(boxes, {name: FlowOutput(name, name) for name in boxes})
+    machine = SimulatedMachine(workers=2, loop_s=0.25, emits_at_end=True)
+    result = simulate(model, at(0.0), BoxesInTurn(), machine)
+    assert sorted(one.mean_latency_s for one in result.outputs.values()) == [1.25, 1.5]
+    # A worker has nothing to do until its call is committed.
+    result = simulate(model, at(0.0, 0.1), BoxesInTurn(), machine)
+    assert result.end_s == 2.75
+
+
 def test_a_box_does_not_run_twice_at_the_same_time() -> None:
     result = simulate(
         chain(1.0), at(0.0, 0.1, 0.2), BoxesInTurn(train=1), SimulatedMachine(workers=3)

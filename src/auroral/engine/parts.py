@@ -33,6 +33,7 @@ from auroral.engine.runtime.loop import ALL_SOURCES, Loop
 from auroral.engine.runtime.pool import StepPool
 from auroral.engine.runtime.queue_memory import QueueMemory
 from auroral.engine.runtime.reordering import OrderOptimizer
+from auroral.engine.runtime.round_cost import RoundCost
 from auroral.engine.runtime.step import StepOutcome
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.shedding.control import SheddingControl
@@ -137,7 +138,8 @@ def put_together(
     times = ArrivalTimes(store.next_moment, ages=earlier.ages)
     decisions, rates = DecisionLog(clock), ArrivalRates()
     quality = OutputQuality(store, queries, times, decisions)
-    keeper = StatisticsKeeper(store, rates, times, quality.monitor)
+    cost = RoundCost()
+    keeper = StatisticsKeeper(store, rates, times, quality.monitor, cost)
     keeper.restore(earlier)
     watch = DebugWatch(store, lambda: loops[0].execution)
     context = EngineContext(
@@ -194,6 +196,7 @@ def put_together(
         shedder=None
         if options.arrival or not workers
         else _shedder(context, min(workers, executor.cores)),
+        cost=cost,
     )
     loops.append(loop)
 

@@ -31,6 +31,9 @@ class SimulatedMachine:
     """A call of a box with a thread of its own switches to that thread; see `switching_s`."""
     cached_threads: int = 25
     """How many threads the caches of the machine hold without harm."""
+    loop_s: float = 0.0
+    """For each call when it ends: one thread commits, and decides what is next; meanwhile it can
+    do so for no other call, and the worker has nothing to do."""
     plans_ahead: int = 0
     """How many plans the scheduler makes in advance when a worker has nothing to do."""
     emits_at_end: bool = False

@@ -20,11 +20,12 @@ from auroral.scheduling.flow_models import DEFAULT_CALL_S, DEFAULT_COST_S, flow_
 from auroral.scheduling.policies import SchedulerSettings, make_scheduler
 from auroral.scheduling.superboxes import Superbox, superboxes
 from auroral.simulation.arrivals import ArrivalProcess
-from auroral.simulation.prediction import SPARK, simulated_run
+from auroral.simulation.prediction import measured_machine, simulated_run
 from auroral.simulation.report import SimulationReport, SimulationTable
 from auroral.simulation.results import SimulationResult
 from auroral.simulation.shedding import ControlledShedder
 from auroral.storage.snapshot import ManifestSnapshot
+from auroral.storage.statistics import KeptStatistics
 from auroral.storage.temporary import TemporaryDirectory
 
 _COUNTED = ("tuples", "in")
@@ -40,6 +41,8 @@ class MeasuredNetwork:
     """Boxes of the network whose costs are known."""
     rates: Mapping[str, float]
     """Tuples per second that streams had when they were measured."""
+    loop_s: float | None = None
+    """What the loop of the engine took for each step, besides its work; None: not measured."""
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -64,21 +67,21 @@ def measured_network(network: Network, state: Path | None) -> MeasuredNetwork:
     checked = expanded_network(network, None, plain, eddies).check()
     wanted = [out.from_ for out in checked.network.outputs.values() if out.from_ in checked.arcs]
     fused = superboxes(checked, [*wanted, *(str(EddyId(arcs)) for arcs in eddies)])
-    costs, counted, rates = _measured(state)
+    costs, counted, kept = _measured(state)
+    rates = {name: one.rate for name, one in kept.rates.items()}
     model = flow_model(checked, costs, superboxes=fused, tuples=counted)
-    return MeasuredNetwork(model, fused, frozenset(costs), rates)
+    return MeasuredNetwork(model, fused, frozenset(costs), rates, kept.loop_s)
 
 
 def _measured(
     state: Path | None,
-) -> tuple[dict[str, BoxCost], dict[str, int], dict[str, float]]:
-    """Costs of boxes, tuples of arcs, rates of streams."""
+) -> tuple[dict[str, BoxCost], dict[str, int], KeptStatistics]:
+    """Costs of boxes, tuples of arcs, statistics."""
     if state is None:
-        return {}, {}, {}
+        return {}, {}, KeptStatistics()
     with ManifestSnapshot(state) as manifest:
         counted = {log: n for (log, name), n in manifest.counters().items() if name in _COUNTED}
-        rates = {name: kept.rate for name, kept in manifest.statistics().rates.items()}
-        return manifest.costs(), counted, rates
+        return manifest.costs(), counted, manifest.statistics()
 
 
 def stream_rates(
@@ -147,7 +150,7 @@ def network_report(
         workers,
         process=process,
         seed=seed,
-        machine=SPARK,
+        machine=measured_machine(measured.loop_s),
         shedder=shedder if shedder.active else None,
     )
     report = SimulationReport("network", f"{network.name}, {duration_s:g} s of virtual time")

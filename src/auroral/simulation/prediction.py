@@ -17,6 +17,14 @@ SPARK = SimulatedMachine(emits_at_end=True, decision_s=0.0005)
 of jobs is part of the measured costs of boxes; deciding takes about half a millisecond."""
 
 
+def measured_machine(loop_s: float | None) -> SimulatedMachine:
+    """Spark with the time that the engine's loop was measured to take for each step.
+
+    Deciding is a part of that.
+    """
+    return SPARK if loop_s is None else replace(SPARK, loop_s=loop_s, decision_s=0.0)
+
+
 @dataclass(frozen=True)
 class Prediction:
     """What an output is expected to get."""

@@ -113,6 +113,8 @@ class _Worker:
     called: _SimulatedBox | None = None
     taken: list[TupleRun] = field(default_factory=list)
     tuples: int = 0
+    committing: bool = False
+    """Whether its current call has ended, and the loop commits it."""
     brought: set[str] = field(default_factory=set)
     """Boxes that have had the tuples that storage brought for this plan."""
     made: dict[str, int] = field(default_factory=dict)
@@ -168,6 +170,8 @@ class _NetworkSimulation:
         self._now_s = 0.0
         self._decided_s = 0.0
         """When the scheduler has finished its latest decision."""
+        self._loop_free_s = 0.0
+        """When the loop has committed all that has ended."""
         self._idle = machine.workers
         self._ready: deque[tuple[float, SchedulingPlan]] = deque()
         self._under_way: list[tuple[float, int, _Worker]] = []
@@ -332,6 +336,13 @@ class _NetworkSimulation:
     def _go_on(self, number: int, worker: _Worker) -> None:
         """End the call of a worker, and begin the next one of its plan."""
         if worker.called is not None:
+            if self._machine.loop_s and not worker.committing:
+                worker.committing = True
+                self._loop_free_s = max(self._loop_free_s, self._now_s) + self._machine.loop_s
+                self._result.spent.scheduler_s += self._machine.loop_s
+                heappush(self._under_way, (self._loop_free_s, number, worker))
+                return
+            worker.committing = False
             self._end_call(worker)
         calls = worker.plan.calls
         while worker.at < len(calls):

@@ -23,6 +23,7 @@ CREATE TABLE IF NOT EXISTS qos_second (
     value_worth REAL NOT NULL, PRIMARY KEY (output, second)) WITHOUT ROWID;
 """
 """Tables without which a state directory is sound: those of older versions lack them."""
+_LOOP_S = "SELECT value FROM meta WHERE key = 'loop_s'"
 _SUMS = [each.name for each in fields(SecondSums)][1:]
 
 
@@ -40,12 +41,16 @@ class KeptStatistics:
     """Outputs that there are no more."""
     forget_before: int = 0
     """Seconds of outputs before this one are forgotten."""
+    loop_s: float | None = None
+    """Seconds that the loop spends on each step, besides its work."""
 
 
 def write_statistics(db: sqlite3.Connection, statistics: KeptStatistics) -> None:
     """Write what has changed, within a transaction."""
     rates = [(stream, *astuple(rate)) for stream, rate in statistics.rates.items()]
     db.executemany("INSERT OR REPLACE INTO arrival_rate VALUES (?, ?, ?)", rates)
+    if statistics.loop_s is not None:
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('loop_s', ?)", (str(statistics.loop_s),))
     db.execute("DELETE FROM queue_age")
     db.executemany("INSERT INTO queue_age VALUES (?, ?)", statistics.ages)
     for output in statistics.gone:
@@ -75,6 +80,7 @@ def read_statistics(rows: Callable[[str], list[Any]]) -> KeptStatistics:
     names = ", ".join(_SUMS)
     for output, *sums in rows(f"SELECT output, second, {names} FROM qos_second ORDER BY second"):
         seconds.setdefault(output, []).append(SecondSums(*sums))
+    loop_s = next((float(one) for (one,) in rows(_LOOP_S)), None)
     found = rows("SELECT output, delivered, shed, lost FROM output_qos")
     return KeptStatistics(
         {s: KeptRate(*one) for s, *one in rows("SELECT stream, rate, recent FROM arrival_rate")},
@@ -83,4 +89,5 @@ def read_statistics(rows: Callable[[str], list[Any]]) -> KeptStatistics:
             output: (OutputSums(delivered, shed, json.loads(lost)), seconds.get(output, []))
             for output, delivered, shed, lost in found
         },
+        loop_s=loop_s,
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from auroral.engine.runtime.arrival_times import ArrivalTimes
+from auroral.engine.runtime.round_cost import RoundCost
 from auroral.qos.monitor import QoSMonitor
 from auroral.qos.output_monitor import HISTORY_S, OutputSums, SecondSums
 from auroral.scheduling.rates import ArrivalRates
@@ -33,12 +34,15 @@ class StatisticsKeeper:
         rates: ArrivalRates,
         times: ArrivalTimes,
         monitor: QoSMonitor,
+        cost: RoundCost,
         now_s: Callable[[], float] = time.monotonic,
     ):
         self._store = store
         self._rates = rates
         self._times = times
         self._monitor = monitor
+        self._cost = cost
+        self._earlier_loop_s: float | None = None
         self._now_s = now_s
         self._written_s = -math.inf
         self._since = 0
@@ -51,6 +55,7 @@ class StatisticsKeeper:
     def restore(self, earlier: KeptStatistics) -> None:
         """Go on with what an earlier run has left."""
         self._rates.restore(earlier.rates, self._now_s())
+        self._earlier_loop_s = earlier.loop_s
         self._outputs = {name: sums for name, (sums, _) in earlier.outputs.items()}
         found = {
             name: (sums, self._shifted(seconds, -self._to_wall_s))
@@ -86,7 +91,13 @@ class StatisticsKeeper:
             changed,
             gone,
             self._since + self._to_wall_s - HISTORY_S,
+            self.loop_s,
         )
+
+    @property
+    def loop_s(self) -> float | None:
+        """What the loop costs for each step; before the first, what an earlier run has left."""
+        return self._earlier_loop_s if self._cost.per_step_s is None else self._cost.per_step_s
 
     @staticmethod
     def _shifted(seconds: Iterable[SecondSums], by: int) -> list[SecondSums]:

@@ -137,6 +137,7 @@ def statistics(
             "count": steps,
             "median_s": round(st.median(recent), 6) if recent else None,
             "last_s": round(recent[-1], 6) if recent else None,
+            "loop_s": keeper.loop_s if (keeper := execution.context.statistics) else None,
         },
         "late": late,
         "dead": sum(value for (_, name), value in counts.items() if name == "dead"),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from auroral.engine.ingest.ingest import Ingest
 from auroral.engine.locks import ReentrantLock
+from auroral.engine.runtime.round_cost import RoundCost
 from auroral.engine.runtime.stepping import EngineWatch, Limits
 from auroral.engine.shedding.shedder import LoadShedder
 from auroral.engine.topology.background import BackgroundCompilation
@@ -63,8 +64,10 @@ class Loop:
         wall: bool = True,
         lock: ReentrantLock | None = None,
         shedder: LoadShedder | None = None,
+        cost: RoundCost | None = None,
     ):
         self._shedder = shedder
+        self._cost = cost or RoundCost()
         self._ingest = ingest
         self.execution = execution
         """The boxes that run now; who changes them holds `_busy`."""
@@ -215,6 +218,7 @@ class Loop:
         nested = self.in_round  # a sink waits, and is not to see other boxes
         with self._busy, self._working():
             fed = not self._background and until is None and self._pull()
+            began, steps = time.perf_counter(), self.execution.stepper.steps
             complete = self._ingest.seal()
             complete = complete if until is None else min(complete, until)
             self._shed()
@@ -226,6 +230,9 @@ class Loop:
             if worked:
                 self.execution.outputs.compact()
                 self._tend_history(nested)
+                if self._background:  # otherwise the work of the steps is in it
+                    committed = self.execution.stepper.steps - steps
+                    self._cost.note(time.perf_counter() - began, committed)
             elif until is None and self._tick_due():
                 self._ingest.tick()
                 worked = True
