@@ -25,6 +25,8 @@ class Lab:
     quick: bool
     place: Path
     peers: Sequence[Path] = ()
+    plots: Path | None = None
+    """Where charts go that an experiment draws by itself."""
 
     @property
     def files(self) -> int:

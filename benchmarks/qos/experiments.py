@@ -43,7 +43,7 @@ def qos(*, quick: bool = False, plots: Path | None = None, only: Sequence[str] =
     report = Report("qos")
     spark = start_session(f"local[{os.cpu_count() or 2}]")
     with tempfile.TemporaryDirectory() as place:
-        run_experiments(EXPERIMENTS, report, Lab(spark, quick, Path(place)), chosen)
+        run_experiments(EXPERIMENTS, report, Lab(spark, quick, Path(place), plots=plots), chosen)
     if plots is not None:
         save_charts(report, CHARTS, plots)
     return report

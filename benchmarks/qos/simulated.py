@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from auroral.simulation.figures import FIGURES, FigureScale
+from auroral.simulation.plots import save_chart
 from benchmarks.lab import Lab
 from benchmarks.report import Report
 
@@ -10,12 +13,15 @@ SHAPES = "Figures simulated: what the papers report, and whether it comes out"
 
 
 def simulated(report: Report, lab: Lab) -> None:
-    """Run all figures and the worked example."""
+    """Run all figures and the worked example, and draw them if charts are wanted."""
     section = report.section(SHAPES, "figure", "finding", "holds", "detail")
     missed = 0
     for name, figure in FIGURES.items():
         lab.say(name)
-        for finding in figure(FigureScale(1, 0.2 if lab.quick else 1.0)).findings:
+        found = figure(FigureScale(1, 0.2 if lab.quick else 1.0))
+        if lab.plots is not None and find_spec("matplotlib") is not None:
+            save_chart(found, lab.plots)
+        for finding in found.findings:
             section.rows.append(
                 (name, finding.name, "yes" if finding.holds else "no", finding.detail)
             )
