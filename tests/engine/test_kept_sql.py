@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark import StatusTracker
+from pyspark.sql import SparkSession
 
 import auroral as au
 from auroral.engine.points.look import KeptRows
@@ -40,6 +43,37 @@ def test_history_and_tables_are_read(make_engine: MakeEngine) -> None:
         with pytest.raises(RunError, match="nothing") as raised:
             engine.sql("SELECT nothing FROM recent")
         assert raised.value.code == "BAD_SELECT"
+
+
+def test_a_select_is_limited_and_can_be_ended(make_engine: MakeEngine) -> None:
+    with make_engine(network({"rows": 4000})) as engine:
+        feed(engine, range(4000))
+        found = engine.sql("SELECT t FROM recent ORDER BY t DESC", 3, job="limited")
+        assert found["t"].to_pylist() == [3999, 3998, 3997]
+        context = SparkSession.active().sparkContext
+        assert context.getLocalProperty("spark.jobGroup.id") is None
+        endless = "SELECT count(*) FROM recent a, recent b, recent c WHERE a.t + b.t + c.t = 1.5"
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(engine.sql, endless, 10, job="endless")
+            tracker = context.statusTracker()
+            while not tracker.getJobIdsForGroup("endless") and not asked.done():
+                pass
+            engine.cancel_sql("endless")
+            with pytest.raises(RunError, match="BAD_SELECT"):
+                asked.result(60)
+        # Nothing is left behind that would hold up the network.
+        while any(stage_tasks(tracker, job) for job in tracker.getJobIdsForGroup("endless")):
+            pass
+        with pytest.raises(RunError, match="BAD_SELECT"):
+            engine.sql("SELECT count(*) FROM recent", job="endless")
+        assert engine.sql("SELECT max(t) AS t FROM recent").to_pylist() == [{"t": 3999}]
+
+
+def stage_tasks(tracker: StatusTracker, job: int) -> int:
+    """How many tasks of a job run."""
+    told = tracker.getJobInfo(job)
+    stages = [tracker.getStageInfo(stage) for stage in (told.stageIds if told else ())]
+    return sum(stage.numActiveTasks for stage in stages if stage is not None)
 
 
 def test_a_view_gives_its_first_results_at_once(make_engine: MakeEngine) -> None:

@@ -340,13 +340,14 @@ class Engine:
         self._loop.require_outside("attach a query")
         return self._attaching.attach(point, query, name, since)
 
-    def sql(self, query: str) -> pa.Table:
-        """The rows of a SELECT over tables and over what connection points and views keep.
-
-        Spark answers it, over what is there now. Only declared names can be read.
-        """
+    def sql(self, query: str, limit: int | None = None, *, job: str | None = None) -> pa.Table:
+        """The first rows of a SELECT over tables, points and views; `cancel_sql(job)` ends it."""
         self._require_running()
-        return self._looking.sql(query, self.network)
+        return self._looking.sql(query, self.network, limit, job)
+
+    def cancel_sql(self, job: str) -> None:
+        """End a SELECT, from another thread; each has a name of its own."""
+        self._looking.cancel_sql(job)
 
     def detach(self, name: str) -> None:
         """End an attached query; what nobody has taken of its results is dropped."""

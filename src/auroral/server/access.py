@@ -51,8 +51,11 @@ class RoleRoute(APIRoute):
             try:
                 if role is not None:
                     authorize(request, bearer_token(request), role)
+                request.scope["state"]["needed"] = role
                 return await handle(request)
             except HTTPException as error:
+                if isinstance(error.__cause__, AuroralError):  # while the body was read
+                    return problem_response(error.__cause__)
                 if error.status_code != 400:
                     raise
                 return problem_response(bad_body(str(error.detail)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -35,11 +36,13 @@ from auroral.server.routes import (
     working,
 )
 from auroral.server.sampler import PictureSampler
+from auroral.server.selects import Selects
 from auroral.server.service import EngineService
 from auroral.server.static_files import StudioFiles
 from auroral.server.tokens import AccessTokens
 
 API = "/api/v1"
+_log = logging.getLogger("auroral.server")
 
 
 def create_app(service: EngineService, tokens: AccessTokens) -> ASGIApp:
@@ -58,8 +61,12 @@ def create_app(service: EngineService, tokens: AccessTokens) -> ASGIApp:
             await asyncio.gather(sampling, return_exceptions=True)
             sampled.removeHandler(state.logs)
             state.sampler.close()
-            for pool in (state.calls, state.followers):
-                pool.close()
+            state.selects.cancel_all()
+            deadline = time.monotonic() + limits.stop_s
+            pools = (state.calls, state.looks, state.waits, state.selects, state.followers)
+            still = [not pool.close(max(deadline - time.monotonic(), 0)) for pool in pools]
+            if any(still):
+                _log.warning("calls that take too long are left behind")
 
     app = FastAPI(
         title="Auroral",
@@ -80,7 +87,12 @@ def create_app(service: EngineService, tokens: AccessTokens) -> ASGIApp:
     )
     app.state.service, app.state.tokens = service, tokens
     app.state.calls = EngineCalls(limits.workers, limits.request_s)
-    app.state.followers = EngineCalls(limits.sockets, limits.request_s)
+    app.state.looks = EngineCalls(limits.workers, limits.request_s, name="looks")
+    app.state.waits = EngineCalls(
+        limits.waits, limits.request_s, name="waits", refuse_when_busy=True
+    )
+    app.state.selects = Selects(service.engine, limits)
+    app.state.followers = EngineCalls(limits.sockets, limits.request_s, name="followers")
     app.state.sampler, app.state.logs = PictureSampler(service), LogRing()
     parts = [
         (API, one.router) for one in (network, beginning, data, sockets, looking, control, working)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -17,6 +17,8 @@ from auroral.server.service import EngineService
 from auroral.server.wire_rows import JSON, TABLE_TYPES, encoded, json_bytes
 
 T = TypeVar("T")
+Runner = Callable[[Request, Callable[[], bytes]], Awaitable[bytes]]
+"""How the bytes of an answer are made."""
 
 
 def service_of(request: Request) -> EngineService:
@@ -26,8 +28,10 @@ def service_of(request: Request) -> EngineService:
 
 
 async def run(request: Request, call: Callable[[], T]) -> T:
-    """Run a call of the engine in a thread."""
-    calls: EngineCalls = request.app.state.calls
+    """Run a call of the engine in a thread; who only looks does not hold up the others."""
+    state = request.app.state
+    looks = request.scope["state"].get("needed") == "viewer"
+    calls: EngineCalls = state.looks if looks else state.calls
     return await calls.run(call)
 
 
@@ -59,7 +63,11 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 
 
 async def table_response(
-    request: Request, call: Callable[[], pa.Table], *, whole: bool = False
+    request: Request,
+    call: Callable[[], pa.Table],
+    *,
+    whole: bool = False,
+    through: Runner | None = None,
 ) -> Response:
     """The rows that a call gives, in the form that the client asks for.
 
@@ -75,7 +83,8 @@ async def table_response(
             return converter.encode(table)
         return encoded(table, media, max(most, table.num_rows) if whole else most)
 
-    return Response(await run(request, answer), media_type=media)
+    content = await (run(request, answer) if through is None else through(request, answer))
+    return Response(content, media_type=media)
 
 
 def accepted(request: Request, offered: tuple[str, ...]) -> str:

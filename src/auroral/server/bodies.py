@@ -14,7 +14,7 @@ from auroral.network.positions import DocumentPositions
 from auroral.network.types import Schema
 from auroral.server.arrow_bodies import read_arrow_stream
 from auroral.server.converters import for_media_type
-from auroral.server.problems import RequestError, bad_body
+from auroral.server.problems import RequestError, bad_body, too_large
 from auroral.server.wire_rows import ARROW, CSV, JSON, NDJSON
 
 YAML = "application/yaml"
@@ -29,6 +29,16 @@ def media_type(request: Request) -> str:
     """What a body says that it is; JSON if it says nothing."""
     given = request.headers.get("content-type", "")
     return given.partition(";")[0].strip().lower() or JSON
+
+
+async def small_body(request: Request, most_bytes: int) -> bytes:
+    """A body that is smaller than others may be."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > most_bytes:
+            raise too_large(most_bytes)
+    return bytes(body)
 
 
 def unsupported(found: str, expected: tuple[str, ...]) -> RequestError:

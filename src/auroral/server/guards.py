@@ -18,7 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auroral.server.metrics import ServerFigures
-from auroral.server.problems import PROBLEM_JSON, RequestError, problem_body
+from auroral.server.problems import PROBLEM_JSON, RequestError, problem_body, too_large
 from auroral.server.settings import ServerLimits
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -139,17 +139,6 @@ class RequestGuard:
                 f"this server is not {given:.100}",
                 hint="address it as localhost, or allow the name: --allow-host NAME",
             )
-
-
-def too_large(limit: int) -> RequestError:
-    """A body is larger than the server takes."""
-    return RequestError(
-        413,
-        "TOO_LARGE",
-        f"a body has at most {limit} bytes",
-        hint="send it in parts",
-        headers={"Connection": "close"},
-    )
 
 
 def _host_of(given: str) -> str:

@@ -130,3 +130,14 @@ def bad_body(why: str) -> RequestError:
 def bad_query(name: str, expected: str, found: Any) -> RequestError:
     shown = f"{found!r:.100}"
     return RequestError(422, "BAD_BODY", f"{name}: expected {expected}, found {shown}")
+
+
+def too_large(limit: int) -> RequestError:
+    """A body is larger than the server takes."""
+    return RequestError(
+        413,
+        "TOO_LARGE",
+        f"a body has at most {limit} bytes",
+        hint="send it in parts",
+        headers={"Connection": "close"},
+    )

@@ -26,7 +26,15 @@ class ServerLimits:
     slow_socket_s: float = 15.0
     """A client that takes no frame for so long is disconnected."""
     workers: int = 16
-    """Threads that call the engine."""
+    """Threads that call the engine for those who change or feed it; as many for those who look."""
+    selects: int = 2
+    """SELECTs over what is kept at the same time; Spark runs them beside the network."""
+    waits: int = 16
+    """Calls at the same time that only wait, such as drain."""
+    check_bytes: int = 2 << 20
+    """The largest network that is checked without being deployed."""
+    stop_s: float = 5.0
+    """How long the end of the server waits for calls under way."""
 
 
 @dataclass(frozen=True)

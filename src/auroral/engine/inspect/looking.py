@@ -15,6 +15,7 @@ from auroral.engine.points.look import KeptRows, table_frame
 from auroral.errors import UsageError
 from auroral.network.network import Network
 from auroral.spark.running.executor import SparkExecutor
+from auroral.spark.running.job_names import cancel_jobs, named_jobs
 from auroral.storage import Store
 
 
@@ -68,7 +69,9 @@ class Looking:
         eddy = context.quality.eddy_behind(name)
         return context.decisions.story(name, *([eddy] if eddy else []))
 
-    def sql(self, query: str, network: Network) -> pa.Table:
+    def sql(
+        self, query: str, network: Network, limit: int | None = None, job: str | None = None
+    ) -> pa.Table:
         """The rows of a SELECT over tables and over what connection points and views keep."""
         parts = self._parts
         executor = parts.context.settings.executor
@@ -82,4 +85,11 @@ class Looking:
             for name in (network.compact or network).tables
         }
         kept = KeptRows(self._store, parts.context.history, frames)
-        return kept.select(executor.session, parts.loop.execution, query)
+        with named_jobs(executor.session, job):
+            return kept.select(executor.session, parts.loop.execution, query, limit)
+
+    def cancel_sql(self, job: str) -> None:
+        """End what runs under a name, and what would run later."""
+        executor = self._parts.context.settings.executor
+        if isinstance(executor, SparkExecutor):
+            cancel_jobs(executor.session, job)

@@ -36,7 +36,9 @@ class KeptRows:
         self._history = history
         self._tables = tables
 
-    def select(self, session: SparkSession, execution: Execution, sql: str) -> pa.Table:
+    def select(
+        self, session: SparkSession, execution: Execution, sql: str, limit: int | None = None
+    ) -> pa.Table:
         """The rows of a SELECT over connection points, views and tables."""
         kept = [n for n, point in self._history.points.items() if not point.kept.keeps_nothing]
         text, names = checked_select(sql, [*kept, *self._tables])
@@ -47,7 +49,8 @@ class KeptRows:
             try:
                 for name in names:
                     self._frame(own, execution, name, pinned).createOrReplaceTempView(name)
-                return own.sql(text).toArrow()
+                found = own.sql(text)
+                return (found if limit is None else found.limit(limit)).toArrow()
             except FROM_SPARK as error:
                 raise RunError("BAD_SELECT", reason(error), where="sql") from None
             except FileNotFoundError:

@@ -16,6 +16,7 @@ from auroral.server.asking import json_response, run, service_of, table_response
 from auroral.server.bodies import media_type, read_rows
 from auroral.server.models import EnqueueReceipt, SqlText, TableRows
 from auroral.server.problems import bad_query
+from auroral.server.selects import Selects
 from auroral.server.service import EngineService
 from auroral.server.wire_rows import ARROW, CSV, JSON, NDJSON
 
@@ -91,8 +92,9 @@ async def dequeue(request: Request, output: str, limit: Limit = 1000) -> Respons
 @needs("viewer")
 async def sql(request: Request, text: SqlText) -> Response:
     """The rows of a SELECT over tables and over what connection points and views keep."""
-    engine = service_of(request).engine
-    return await table_response(request, lambda: engine.sql(text.query))
+    selects: Selects = request.app.state.selects
+    one = selects.prepare(text.query)
+    return await table_response(request, one.rows, through=one.run)
 
 
 @router.get("/arcs/{arc:path}/sample", response_model=TableRows, responses=TABLE_ANSWERS)

@@ -12,7 +12,7 @@ from auroral.network.json_schema import network_schema
 from auroral.network.yaml_text import yaml_text
 from auroral.server.access import RoleRoute, needs
 from auroral.server.asking import accepted, audited, json_response, run, service_of
-from auroral.server.bodies import YAML, media_type, parse_json, read_network
+from auroral.server.bodies import YAML, media_type, parse_json, read_network, small_body
 from auroral.server.checking import check_document
 from auroral.server.models import (
     AnyObject,
@@ -78,7 +78,8 @@ async def put_network(
 @needs("viewer")
 async def check(request: Request) -> Response:
     """Every mistake of a network that can be found, and the types of all that could be typed."""
-    body, media, service = await request.body(), media_type(request), service_of(request)
+    media, service = media_type(request), service_of(request)
+    body = await small_body(request, service.settings.limits.check_bytes)
 
     def answer() -> CheckReport:
         document, positions = read_network(body, media)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -12,9 +13,12 @@ from auroral.errors import RunError
 from auroral.server.access import RoleRoute, needs
 from auroral.server.asking import run, service_of, table_response
 from auroral.server.models import DrainOrder, DrainReport, StreamPosition, TableRows
+from auroral.server.offload import EngineCalls
 from auroral.server.routes.data import TABLE_ANSWERS, Limit
 
 router = APIRouter(route_class=RoleRoute)
+_TURN_S = 1.0
+"""Who waits looks so often whether the server is ending."""
 _SHARE = 0.8
 """Of the time that a request may take, how much of it may be spent waiting."""
 
@@ -32,18 +36,23 @@ async def position(request: Request, stream: str) -> StreamPosition:
 async def drain(request: Request, order: DrainOrder) -> DrainReport:
     """Wait until everything that was enqueued is processed and delivered, or for a while."""
     service = service_of(request)
+    waits: EngineCalls = request.app.state.waits
     wait_s = min(order.timeout_s, _SHARE * service.settings.limits.request_s)
 
     def wait() -> bool:
-        try:
-            service.engine.drain(wait_s)
-        except RunError as error:
-            if error.code != "TIMEOUT":
-                raise
-            return False
-        return True
+        deadline = time.monotonic() + wait_s
+        while True:
+            left_s = deadline - time.monotonic()
+            try:
+                service.engine.drain(min(max(left_s, 0), _TURN_S))
+                return True
+            except RunError as error:
+                if error.code != "TIMEOUT":
+                    raise
+            if left_s <= 0 or waits.closed:
+                return False
 
-    return DrainReport(drained=await run(request, wait))
+    return DrainReport(drained=await waits.run(wait))
 
 
 @router.get("/results", response_model=TableRows, responses=TABLE_ANSWERS)
