@@ -166,6 +166,41 @@ def test_superboxes_may_be_others_after_a_restart(
         assert engine.dequeue("sums")["q"].to_pylist() == [row["a"] + row["b"] for row in rows]
 
 
+def test_boxes_are_fused_anew_when_other_graphs_are_set(tmp_path: Path) -> None:
+    """A change of the worth of outputs is a change of the network; a restart takes it up."""
+    rows = [{"a": n, "b": n % 7} for n in range(40)]
+    even = [row for row in rows if row["a"] % 2 == 0]
+    together, apart = {"even double large sum"}, {"even", "double", "large", "sum"}
+
+    def fused(engine: au.Engine) -> set[str]:
+        return {" ".join(superbox.boxes) for superbox in engine._loop.execution.superboxes}
+
+    with sparkless.make_engine(three_outputs("auto", soon=None), state=tmp_path, train=3) as engine:
+        assert fused(engine) == together
+        engine.enqueue("s", rows[:10])
+        engine._loop.work()
+        engine.set_qos("twice", falling(0.5))
+        assert engine.network.outputs["twice"].qos == falling(0.5)
+        engine.enqueue("s", rows[10:20])
+        engine.drain()
+        assert fused(engine) == apart
+        generation = engine._loop.execution.generation
+        engine.set_qos("twice", falling(0.7))  # of another worth than the others as before
+        engine.enqueue("s", rows[20:25])
+        engine._loop.work()
+        assert engine._loop.execution.generation == generation
+    with sparkless.make_engine(three_outputs("auto", soon=None), state=tmp_path) as engine:
+        assert fused(engine) == apart
+        assert engine.describe("twice")["quality"]["qos"] == falling(0.7).document()
+        engine.set_qos("twice", None)
+        engine.enqueue("s", rows[25:])
+        engine.drain()
+        assert fused(engine) == together
+        assert engine.dequeue("twice")["c"].to_pylist() == [2 * row["b"] for row in even]
+        assert engine.dequeue("large").to_pylist() == [row for row in even if row["b"] > 3]
+        assert engine.dequeue("sums")["q"].to_pylist() == [row["a"] + row["b"] for row in rows]
+
+
 def test_outputs_of_different_worth_run_apart() -> None:
     with sparkless.make_engine(three_outputs("auto")) as engine:
         found = {superbox.name: superbox.boxes for superbox in engine._loop.execution.superboxes}

@@ -312,6 +312,25 @@ def test_graphs_that_ask_for_more_than_was_measured(
         )
 
 
+def test_graphs_that_are_set_are_compared_with_what_was_measured(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    slow(tmp_path / "state")
+    outputs: dict[str, Any] = {"alerts": {"from": "far"}}
+    with running(document(outputs=outputs), state=tmp_path / "state") as (engine, _clock):
+        assert "infeasible" not in engine.stats()["qos"]["alerts"]
+        engine.set_qos("alerts", {"latency": [[0, 1], [0.25, 1], [9, 0]]})
+        assert ["INFEASIBLE_QOS" in one for one in caplog.messages] == [True]
+        assert "ends at 0.25 s" in engine.stats()["qos"]["alerts"]["infeasible"]
+        engine.set_qos("alerts", {"latency": [[0, 1], [2, 1], [9, 0]]})
+        assert len(caplog.messages) == 1
+        assert "infeasible" not in engine.stats()["qos"]["alerts"]
+        more = {"from": "far", "qos": {"latency": [[0, 1], [0.125, 1], [9, 0]]}}
+        engine.modify(add={"outputs": {"sooner": more}})
+        assert ["sooner" in one for one in caplog.messages] == [False, True]
+        assert "ends at 0.125 s" in engine.stats()["qos"]["sooner"]["infeasible"]
+
+
 def test_check_warns_by_what_was_measured_in_a_state_directory(tmp_path: Path) -> None:
     slow(tmp_path / "state")
     outputs = {"alerts": {"from": "far", "qos": {"latency": [[0, 1], [0.25, 1], [9, 0]]}}}

@@ -271,7 +271,7 @@ class Engine:
         """
         require_name(output, "an output")
         self._require_running()
-        self._context.quality.set_qos(output, qos)
+        self._editor.set_qos(output, qos)
         self._loop.wake()
 
     # ── queries come and go ──
@@ -313,9 +313,9 @@ class Engine:
         require_executable(network, sinks, self._options.tables)
         require_own_files(network, sources, sinks, self._options.dead_letters)
 
-    def _change_network(self, network: Network, stored: StoredDataSets) -> None:
-        """The network is another from now on."""
-        self.network, self._data_sets = network, stored
+    def _change_network(self, network: Network, stored: StoredDataSets | None) -> None:
+        """The network is another from now on; it may have the same stored data sets."""
+        self.network, self._data_sets = network, stored or self._data_sets
         self._declared = check(network, self._context.settings.executor.resolver)
         record_catalog(self._store, network, self._declared)
 

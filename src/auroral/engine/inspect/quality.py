@@ -92,6 +92,8 @@ class OutputQuality:
         self._now_s = now_s
         self._lock = threading.Lock()
         self._set = qos_set(store)
+        self._set_after: dict[str, QoS | None] = {}
+        """What was declared, in the latest network that was planned, when graphs were set."""
         self._served: _Served | None = None
         self._matches: dict[str, int] = {}
         """How often shared queries had matched when they were asked last."""
@@ -123,7 +125,11 @@ class OutputQuality:
             left = {
                 name: qos
                 for name, qos in self._set.items()
-                if name in found and found[name] == before.get(name)
+                if name in found
+                and (
+                    found[name] == before.get(name)
+                    or (name in self._set_after and found[name] == self._set_after[name])
+                )
             }
             if left != self._set:
                 self._set = left
@@ -187,11 +193,13 @@ class OutputQuality:
         schema = self._schema(served, output)
         if chosen is not None and schema is not None:
             require_value_field(chosen, schema)
+        latest = declared_qos(self._queries.epochs.latest.declared.network)
         with self._lock:
-            if served.declared[output] == chosen:
+            if served.declared[output] == chosen == latest.get(output):
                 self._set.pop(output, None)
             else:
                 self._set[output] = chosen
+                self._set_after[output] = latest.get(output)
             remember_qos_set(self._store, self._set)
             self.version += 1
             self.monitor.set_qos(output, chosen, self._now_s())

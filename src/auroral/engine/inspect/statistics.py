@@ -10,6 +10,7 @@ from typing import Any
 from auroral.boxes import Filter, Map
 from auroral.boxes.filter import REST
 from auroral.continuous.boxing.gates import running_names
+from auroral.engine.inspect.cautions import infeasible_outputs
 from auroral.engine.queries.catalogue import summed
 from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.runtime.eddy_step import EddyStep
@@ -23,6 +24,7 @@ from auroral.network.declarations import notes
 from auroral.network.network import Network
 from auroral.network.superboxes import boxes_of
 from auroral.scheduling.costs import BoxCost
+from auroral.scheduling.flow_models import flow_model
 from auroral.scheduling.superboxes import Superbox
 from auroral.scheduling.table_stages import statement_of
 from auroral.storage import Segment, Store
@@ -104,7 +106,7 @@ def statistics(
     for name, error in list(execution.sinks.failed.items()):
         if name in shown:
             shown[name]["failed"] = error.message
-    quality = execution.context.quality.statistics()
+    quality = _quality(execution, costs)
     recent = list(execution.stepper.durations_s)
     steps = sum(value for (entity, _), value in counts.items() if entity == "steps")
     registered = queries.catalogue.statistics()
@@ -227,6 +229,17 @@ def _scheduling(execution: Execution) -> dict[str, Any]:
     if scheduler is None:
         return {"scheduler": "thread-per-box", "reasons": []}
     return {**scheduler.chosen(), **vars(scheduler.effort)}
+
+
+def _quality(execution: Execution, costs: Mapping[str, BoxCost]) -> dict[str, dict[str, Any]]:
+    """How outputs do, and of which graphs more is asked than was measured."""
+    quality = execution.context.quality
+    outputs, found = quality.flow_outputs(), quality.statistics()
+    if any(one.qos is not None and one.qos.latency is not None for one in outputs.values()):
+        model = flow_model(execution.checked, costs, outputs)
+        for caution in infeasible_outputs(model, costs):
+            found[caution.where.removeprefix("output ")]["infeasible"] = caution.message
+    return found
 
 
 def _measured(cost: BoxCost) -> dict[str, Any]:

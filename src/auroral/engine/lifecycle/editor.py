@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from auroral.engine.ingest.data_sets import StoredDataSets
 from auroral.engine.ingest.declared_sources import named_apart
+from auroral.engine.inspect.cautions import log_infeasible
 from auroral.engine.lifecycle.edits import NetworkEdit
 from auroral.engine.lifecycle.epochs import DeclaredNetwork
 from auroral.engine.lifecycle.network_changes import PlannedChange
 from auroral.engine.lifecycle.stored_network import bound_arcs
+from auroral.engine.lifecycle.stored_qos import with_graphs
 from auroral.engine.locks import EngineLocks
 from auroral.engine.parts import EngineParts
 from auroral.engine.queries.modification import requested
@@ -18,6 +22,8 @@ from auroral.io.sources.source import Source
 from auroral.network.data_sets import with_data_sets
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
+from auroral.qos.graphs import QoS
+from auroral.scheduling.fusion import Fusion
 from auroral.storage import Store
 
 
@@ -34,7 +40,7 @@ class NetworkEditor:
         require: Callable[[Network], None],
         bind: Callable[[bool], None],
         sources_of: Callable[[Network], list[Source]],
-        made: Callable[[Network, StoredDataSets], None],
+        made: Callable[[Network, StoredDataSets | None], None],
     ):
         """`sinks` are outputs and arcs that were given a sink.
 
@@ -80,8 +86,40 @@ class NetworkEditor:
         if edit.add or left:
             parts.changing.change(*requested(edit.add, left))
         self._follow_sources(before.network, network, by_file=by_file)
+        self._log_infeasible()
         parts.loop.wake()
         return edit.merged_report(planned.report(before))
+
+    def set_qos(self, output: str, qos: QoS | Mapping[str, Any] | None) -> None:
+        """Judge an output by other graphs at once; boxes may run as one with others from then on.
+
+        If other outputs are of the same worth than before, the superboxes are others from the next
+        moment on, as after any change of the network. A sink cannot change it: if it sets graphs,
+        superboxes stay until the next change.
+        """
+        parts = self._parts
+        parts.context.quality.set_qos(output, qos)
+        self._log_infeasible()
+        if not parts.loop.in_round:
+            with self._locks.network:
+                self._fuse_anew()
+
+    def _fuse_anew(self) -> None:
+        """Let other boxes run as one if that follows from the graphs that hold now."""
+        parts, context = self._parts, self._parts.context
+        before = context.queries.epochs.latest.declared
+        network = with_graphs(before.network, context.quality.outputs)
+        if Fusion.of(network) == Fusion.of(before.network):
+            return
+        declared = replace(before, network=network)
+        parts.network_changes.make(parts.network_changes.plan(declared), by_file=False)
+        self._made(network, None)
+
+    def _log_infeasible(self) -> None:
+        """Warn of graphs that ask for more than was measured."""
+        execution = self._parts.loop.execution
+        outputs = execution.context.quality.flow_outputs()
+        log_infeasible(execution.checked, self._store.costs, outputs)
 
     def preview(self, edit: NetworkEdit) -> dict[str, list[str]]:
         """What a change would do; what `edit` would refuse is refused."""

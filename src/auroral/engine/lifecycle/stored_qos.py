@@ -7,6 +7,7 @@ else takes the place of what was set meanwhile.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -25,6 +26,22 @@ def declared_qos(network: Network) -> dict[str, QoS | None]:
     """The graphs of all outputs, and of those views that have some."""
     views = {name: view.qos for name, view in network.views.items() if view.qos is not None}
     return {**views, **{name: output.qos for name, output in network.outputs.items()}}
+
+
+def with_graphs(network: Network, graphs: Mapping[str, QoS | None]) -> Network:
+    """The network with other graphs of outputs and views; what is not among them stays."""
+    changed = copy.copy(network)
+    changed.outputs = {
+        name: output.model_copy(update={"qos": graphs.get(name, output.qos)})
+        for name, output in network.outputs.items()
+    }
+    changed.views = {
+        name: view.model_copy(update={"qos": graphs.get(name, view.qos)})
+        for name, view in network.views.items()
+    }
+    if network.compact is not None:
+        changed.compact = with_graphs(network.compact, graphs)
+    return changed
 
 
 def qos_edited(store: Store, given: Network) -> frozenset[str]:
