@@ -16,6 +16,7 @@ from auroral.engine.queries.registry import QueryRegistry
 from auroral.engine.results.outputs import AttachedResults
 from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.pool import StepPool
+from auroral.engine.runtime.probing import ExpressionCosts
 from auroral.engine.runtime.queue_memory import QueueMemory
 from auroral.engine.runtime.reordering import OrderOptimizer
 from auroral.engine.runtime.step import StepOutcome
@@ -95,6 +96,7 @@ class EngineContext:
     shedding: SheddingControl
     locks: EngineLocks = field(default_factory=EngineLocks)
     optimizer: OrderOptimizer = field(default_factory=OrderOptimizer)
+    expressions: ExpressionCosts | None = None
     memory: QueueMemory | None = None
     watch: EngineWatch | None = None
     statistics: StatisticsKeeper | None = None

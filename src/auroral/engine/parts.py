@@ -31,6 +31,7 @@ from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.clock import MonotoneClock
 from auroral.engine.runtime.loop import ALL_SOURCES, Loop
 from auroral.engine.runtime.pool import StepPool
+from auroral.engine.runtime.probing import ExpressionCosts
 from auroral.engine.runtime.queue_memory import QueueMemory
 from auroral.engine.runtime.reordering import OrderOptimizer
 from auroral.engine.runtime.round_cost import RoundCost
@@ -89,6 +90,8 @@ class EngineParts:
             stack.callback(context.store.close)
             stack.callback(context.dead.close)
             stack.callback(context.tables.close)
+            if context.expressions is not None:
+                stack.callback(context.expressions.close)
             stack.callback(loop.execution.sinks.close)
             stack.callback(context.history.close)
             stack.callback(self.watch.close)
@@ -158,6 +161,7 @@ def put_together(
         SheddingControl(store, decisions, clock),
         locks,
         OrderOptimizer(),
+        ExpressionCosts(store),
         QueueMemory(store, background=options.background),
         watch,
         keeper,

@@ -1,7 +1,9 @@
 """What the optimiser knows of boxes: seconds for a tuple, and how many tuples come out (pure).
 
 Estimates follow the network faster than the costs in the catalog do: a call counts seven tenths of
-what the next one counts, so about the latest three decide.
+what the next one counts, so about the latest three decide. A call in which clearly more or fewer
+tuples come out than is to be expected makes all before it count nothing for the selectivity: a
+filter that costs next to nothing is worth its place as long as it is thought to drop something.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from math import sqrt
 
 from auroral.boxes import Filter, Join, Map
 from auroral.network.box import Box
@@ -16,6 +19,8 @@ from auroral.sql.expressions.parser import parse
 from auroral.sql.expressions.syntax import Call, Lambda, Node, walk
 
 _KEPT = 0.7
+_MOST_DEVIATIONS = 4.0
+"""Chance alone has more or fewer tuples come out, by so many standard deviations at most."""
 _LEAST_S = 1e-9
 """No box is faster than this: ratios stay finite."""
 PYTHON_WEIGHT = 20.0
@@ -54,8 +59,11 @@ class Estimate:
 class Measured:
     """Sums over the latest calls of a box, older ones counting less.
 
-    >>> Measured().after(100, 20, 25.0).after(100, 20, 25.0).estimate()
+    >>> steady = Measured().after(100, 20, 25.0).after(100, 20, 25.0)
+    >>> steady.estimate()
     Estimate(cost_s=0.25, selectivity=0.2)
+    >>> steady.after(100, 90, 25.0).estimate()
+    Estimate(cost_s=0.25, selectivity=0.9)
     """
 
     calls: int = 0
@@ -69,14 +77,27 @@ class Measured:
         """What is known after one more call."""
         if not tuples_in:
             return self
-        counted = tuples_out is not None
+        out, counted_in = self.tuples_out, self.counted_in
+        if tuples_out is not None:
+            kept = _KEPT if self._expects(tuples_in, tuples_out) else 0.0
+            out, counted_in = out * kept + tuples_out, counted_in * kept + tuples_in
         return Measured(
             self.calls + 1,
             self.tuples_in * _KEPT + tuples_in,
-            self.tuples_out * _KEPT + (tuples_out or 0) if counted else self.tuples_out,
-            self.counted_in * _KEPT + tuples_in if counted else self.counted_in,
+            out,
+            counted_in,
             self.seconds * _KEPT + seconds,
         )
+
+    def _expects(self, tuples_in: int, tuples_out: int) -> bool:
+        """Whether chance explains how many tuples came out, if the selectivity is as before."""
+        if not self.counted_in:
+            return True
+        known = self.tuples_out / self.counted_in
+        share = (self.tuples_out + 1) / (self.counted_in + 2)  # nothing is known for certain
+        spread = share * (1 - share) if share < 1 else share
+        variance = tuples_in * spread * (1 + tuples_in / self.counted_in)
+        return abs(tuples_out - known * tuples_in) <= _MOST_DEVIATIONS * sqrt(variance) + 1
 
     def estimate(self, least_calls: int = 1) -> Estimate | None:
         """Cost and selectivity; None as long as too few calls were measured."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from auroral.eddy.registered import NEVER
 from auroral.engine.debug.breakpoints import BreakpointHit, Breakpoints
 from auroral.engine.debug.pausing import (
@@ -81,6 +83,10 @@ class DebugWatch:
         if self._finder is None or self._finder.execution is not execution:
             self._finder = PlaceFinder(execution)
         return self._finder
+
+    def sampler(self) -> Callable[[str, int], pa.Table]:
+        finder = self.finder
+        return lambda arc, limit: self.taps.sample(finder, arc, limit, None)
 
     # ── who serves whom ──
 

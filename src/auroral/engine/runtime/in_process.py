@@ -19,7 +19,7 @@ from auroral.boxes import Union
 from auroral.ids import ArcId
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork, what_boxes_see
-from auroral.optimizer import calls_functions
+from auroral.optimizer import Probe, calls_functions
 from auroral.reference.network import operator_of
 from auroral.reference.operator import Emission, Tuple
 from auroral.scheduling.superboxes import Superbox
@@ -64,6 +64,10 @@ class InProcessExecutor:
         return InProcessKernelRunner(
             checked, superbox, given, directory, buckets=buckets, progressing=progressing
         )
+
+    def probe(self, probe: Probe, rows: pa.Table) -> float | None:  # noqa: ARG002
+        """What the interpreter takes says nothing of Spark."""
+        return None
 
     def enter(self, superbox: str) -> None:
         """Threads need no preparation."""

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from auroral.boxes import Map, Union
 from auroral.engine.runtime.stepping import CommittedStep
-from auroral.optimizer import ORDERING, Estimate, Measured, Move, Subnetworks, assumed
+from auroral.network.box import Box
+from auroral.optimizer import (
+    ASSUMED_S,
+    ORDERING,
+    Estimate,
+    Measured,
+    Move,
+    Subnetworks,
+    assumed,
+)
+from auroral.scheduling.costs import BoxCost
 
 LEAST_CALLS = 3
 """How often a box must have run before it moves or is passed."""
@@ -18,6 +28,8 @@ LEAST_OF_STEP = 0.02
 """The share of the time of a step that it must save: most of a short step is overhead."""
 SETTLING_STEPS = 5
 """Steps between two changes of a subnetwork; twice as many after each change that follows soon."""
+LASTING_STEPS = 3
+"""For so many steps in a row another order must have been better."""
 _MOST_SETTLING = 1_000
 _CALM = 20
 """So many times the steps between changes must pass without one to be counted as calm."""
@@ -40,6 +52,14 @@ class _History:
     settling: int = SETTLING_STEPS
     changed_at: int | None = None
     """The step of the latest change."""
+    better_since: int | None = None
+    """The step since which another order is better."""
+
+    def is_lasting(self, step: int) -> bool:
+        """Whether another order, which is better in this step, has been so for long enough."""
+        if self.better_since is None:
+            self.better_since = step
+        return step - self.better_since >= LASTING_STEPS - 1
 
     def is_settled(self, step: int) -> bool:
         return self.changed_at is None or step - self.changed_at >= self.settling
@@ -48,7 +68,7 @@ class _History:
         if self.changed_at is not None:
             calm = step - self.changed_at >= _CALM * self.settling
             self.settling = SETTLING_STEPS if calm else min(2 * self.settling, _MOST_SETTLING)
-        self.changed_at = step
+        self.changed_at, self.better_since = step, None
 
 
 class OrderOptimizer:
@@ -63,8 +83,12 @@ class OrderOptimizer:
         """By box, how long its steps take lately."""
         self._arrivals: dict[str, float] = {}
         """By arc that is read from a log, how many tuples a step takes lately."""
-        self._steps: dict[str, int] = {}
+        self.steps: dict[str, int] = {}
         """By box, its steps so far."""
+        self.expression_s: Mapping[str, float] = {}
+        """By box, the seconds that its expressions take for a tuple, if they were timed."""
+        self._alone: dict[str, BoxCost] = {}
+        """What was measured of boxes that are steps of their own."""
         self._histories: dict[frozenset[str], _History] = {}
         self._stepped: set[str] = set()
         """The boxes that have run since the last decision."""
@@ -79,7 +103,12 @@ class OrderOptimizer:
         for box, done in step.work.items():
             known = self._measured.get(box, Measured())
             self._measured[box] = known.after(done.tuples_in, done.tuples_out, done.function_s)
-            self._steps[box] = self._steps.get(box, 0) + 1
+            self.steps[box] = self.steps.get(box, 0) + 1
+            if len(step.train.superbox.boxes) > 1:
+                self._alone.pop(box, None)
+            elif self.steps[box] > LEAST_CALLS:  # Spark compiles in the first ones
+                alone = self._alone.get(box, BoxCost())
+                self._alone[box] = alone.after(done.tuples_in, done.tuples_out, done.seconds)
             self._step_s[box] = _faded(self._step_s.get(box), step.seconds)
         flow = step.outcome.flow
         for arc, count in {**flow.passed, **flow.read}.items():
@@ -110,10 +139,12 @@ class OrderOptimizer:
     def estimates(
         self, subnetworks: Subnetworks, boxes: Collection[str], current: Collection[Move]
     ) -> dict[str, Estimate]:
-        """What is known of some boxes: the time in Python functions is measured, other is not.
+        """What is known of some boxes.
 
+        The time in Python functions is measured, and expressions that may take long are timed on
+        some tuples now and then; others are taken for as fast as such expressions usually are.
         The time of a step cannot be divided among its fused boxes well enough: most of it is the
-        step's own. So expressions are taken for as fast as such expressions usually are.
+        step's own. Only a box that is a step of its own takes what its steps take.
         """
         found: dict[str, Estimate] = {}
         for name in boxes:
@@ -122,9 +153,11 @@ class OrderOptimizer:
             passes_all = isinstance(box, Map | Union)
             estimate = known.estimate(LEAST_CALLS)
             if estimate is not None:
-                usual = assumed(box, calls_functions=False).cost_s
+                cost_s = max(
+                    estimate.cost_s + self._expression_s(name, box), self._step_cost_s(name)
+                )
                 selectivity = 1.0 if passes_all else estimate.selectivity
-                found[name] = Estimate(estimate.cost_s + usual, selectivity)
+                found[name] = Estimate(cost_s, selectivity)
         for move in current:
             # Behind a sieve, fewer pairs are made, and the filter has less to drop.
             known = self._measured.get(move.sieve.name if move.sieve else "", Measured())
@@ -138,12 +171,25 @@ class OrderOptimizer:
                     found[move.past] = replace(join, selectivity=join.selectivity / share)
         return found
 
+    def _expression_s(self, name: str, box: Box) -> float:
+        """The seconds of a tuple in the expressions of a box, never less than for a comparison."""
+        timed_s = self.expression_s.get(name)
+        return assumed(box, False).cost_s if timed_s is None else max(timed_s, ASSUMED_S)
+
+    def _step_cost_s(self, name: str) -> float:
+        """The seconds of a tuple in the steps of a box; 0 if others share them.
+
+        Trains of one size do not tell what a tuple takes from what a step takes.
+        """
+        known = self._alone.get(name, BoxCost())
+        return known.cost_s or 0.0 if known.call_s else 0.0
+
     def _better(
         self, subnetworks: Subnetworks, boxes: frozenset[str], current: tuple[Move, ...]
     ) -> OrderChange | None:
         """A better order of a subnetwork; None if there is none that is worth the change."""
         history = self._histories.setdefault(boxes, _History())
-        step = max((self._steps.get(box, 0) for box in boxes), default=0)
+        step = max((self.steps.get(box, 0) for box in boxes), default=0)
         if not history.is_settled(step):
             return None
         estimates = self.estimates(subnetworks, boxes, current)
@@ -161,6 +207,9 @@ class OrderOptimizer:
             best = passed  # the declared order needs no gain to be taken again
         best = subnetworks.tidied(boxes, best) if estimates else current
         if subnetworks.is_same(boxes, best, current):
+            history.better_since = None
+            return None
+        if not history.is_lasting(step):
             return None
         history.change(step)
         reasons = [(m.box, _forward(m, gain_s)) for m in best if m not in current]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import pyarrow as pa
+
 from auroral.eddy.registered import NEVER
 from auroral.engine.runtime.measuring import BoxWork
 from auroral.engine.runtime.step import StepOutcome
@@ -150,4 +152,8 @@ class EngineWatch(StepWatch, Protocol):
     @property
     def recovers_until(self) -> int:
         """What arrived before this moment has waited because of a pause."""
+        ...
+
+    def sampler(self) -> Callable[[str, int], pa.Table]:
+        """What gives the latest tuples of an arc, at most so many, in any thread."""
         ...

@@ -251,6 +251,7 @@ def reorder(execution: Execution, at: Callable[[], AbstractContextManager[int]])
     queries = context.queries
     if queries.epochs.planned or not is_latest(execution) or execution.watermarks.ended is not None:
         return False
+    _probe(context, plan)
     found = context.optimizer.decide(plan.subnetworks, plan.epoch.moves)
     if found is None:
         return False
@@ -261,6 +262,21 @@ def reorder(execution: Execution, at: Callable[[], AbstractContextManager[int]])
     for box, why in found.reasons:
         context.decisions.note([box], "moved", why)
     return True
+
+
+def _probe(context: EngineContext, plan: ExecutionPlan) -> None:
+    """Let expressions be timed in the background, and tell the optimiser what was found."""
+    expressions, executor, pool = context.expressions, context.settings.executor, context.pool
+    if expressions is None or context.watch is None:
+        return
+    expressions.tend(
+        plan.probes,
+        context.optimizer.steps,
+        context.watch.sampler,
+        executor.probe,
+        has_slack=pool.free > 0 and len(pool.names) < executor.cores,
+    )
+    context.optimizer.expression_s = expressions.known()
 
 
 def without_failed_queries(before: Execution, error: RunError) -> Execution:

@@ -25,7 +25,7 @@ from auroral.network.check import CheckedNetwork, what_boxes_see
 from auroral.network.network import Network
 from auroral.network.point_names import point_arcs
 from auroral.network.queries import Query
-from auroral.optimizer import Subnetworks, as_moved, unread_fields
+from auroral.optimizer import Probe, Subnetworks, as_moved, probes, unread_fields
 from auroral.scheduling.fusion import Fusion
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.plans.column_boxes import in_columns
@@ -80,13 +80,21 @@ class ExecutionPlan:
             self.unmoved, fixed, self.resolver, separate=separate, in_columns=in_columns
         )
 
+    @cached_property
+    def probes(self) -> Mapping[str, Probe]:
+        """What tells how long boxes take that may change places."""
+        if self.subnetworks is None:
+            return {}
+        boxes = [name for name in self.unmoved.order if name in self.subnetworks.of_box]
+        return {probe.box: probe for probe in probes(self.unmoved, boxes)}
+
     def warm_up(self) -> None:
         """Let Spark compile what is new, while others work.
 
         What fails here fails again in its step, which finds out whose fault it is.
         """
         if self.subnetworks is not None:
-            _ = self.subnetworks.all  # found out here, not in the thread that decides
+            _ = self.probes  # found out here, not in the thread that decides
         for superbox in self.superboxes:
             with suppress(Exception):
                 if superbox not in self.same and not superbox.tables:

@@ -11,8 +11,10 @@ from pyspark.sql import SparkSession
 
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
+from auroral.optimizer import Probe
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.plans.physical import Given, Physical
+from auroral.spark.running.probing import probed_seconds
 from auroral.spark.running.runner import Runner, StepResult
 from auroral.spark.running.stateful_runner import StatefulRunner
 from auroral.spark.running.train_file import TrainFile
@@ -130,6 +132,13 @@ class StepExecutor(Protocol):
         """The runner of one superbox with state."""
         ...
 
+    def probe(self, probe: Probe, rows: pa.Table) -> float | None:
+        """The seconds that the expressions of a box take for one of some tuples.
+
+        None if it cannot tell.
+        """
+        ...
+
     def enter(self, superbox: str) -> None:
         """Tell which superbox the calling thread is about to run."""
         ...
@@ -172,6 +181,9 @@ class SparkExecutor:
             progressing=progressing,
             reuse_plans=self._reuse_plans,
         )
+
+    def probe(self, probe: Probe, rows: pa.Table) -> float | None:
+        return probed_seconds(self.session, probe, rows)
 
     def enter(self, superbox: str) -> None:
         """Give the thread's jobs a name by which they can be cancelled, and a pool of their own."""
