@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import auroral as au
 from auroral.engine import Engine
 from auroral.errors import RunError, UsageError
 from auroral.server.lines import LineFeed, LineLimits, LinesOption
@@ -201,6 +203,68 @@ def test_many_connections_share_batches(engine: Engine) -> None:
             sender.close()
         assert {line for line, _, _ in letters(engine)} == {3}
         assert sorted(row["sid"] for row in hot(engine)) == list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (RunError("DISK_FULL", "no space\nis left"), "ERR DISK_FULL: no space is left"),
+        (ZeroDivisionError("a secret"), "ERR INTERNAL the server failed; its log says why"),
+    ],
+)
+def test_what_cannot_be_enqueued_is_told_and_counted(
+    engine: Engine, monkeypatch: Any, error: Exception, told: str
+) -> None:
+    receive, failing = engine.receive, [True]
+
+    def receive_or_fail(*given: Any, **more: Any) -> Any:
+        if failing[0]:
+            raise error
+        return receive(*given, **more)
+
+    monkeypatch.setattr(engine, "receive", receive_or_fail)
+    line = b'{"sid": 1, "pos": 31}\n'
+    with serving(engine, "ndjson") as feed:
+        with connect(feed) as sender, connect(feed) as idle:
+            assert [said(sender), said(idle)] == ["OK", "OK"]
+            sender.sendall(line * 3)
+            assert sender.makefile().read() == f"{told}\n"  # and it is closed
+            assert idle.makefile().read() == f"{told}\n"
+        assert feed.statistics()["lost_bytes"] == 3 * len(line)
+        failing[0] = False
+        with connect(feed) as sender:  # who connects again is served
+            assert said(sender) == "OK"
+            sender.sendall(line)
+            until(engine, lambda: counted(engine) == (1, 0))
+        assert feed.statistics()["lost_bytes"] == 3 * len(line)
+
+
+@pytest.mark.parametrize("format", ["csv", "influx", "ndjson"])
+def test_lines_of_a_stream_that_is_no_more_are_told_and_counted(
+    engine: Engine, format: str
+) -> None:
+    with serving(engine, format) as feed, connect(feed) as sender:
+        assert said(sender) == "OK"
+        other = au.Network("feeding")
+        other.output("hot", other.stream("others", schema="sid int").filter("sid > 30"))
+        engine.modify(network=other)
+        sender.sendall(b"m sid=1i,pos=31\n")
+        assert sender.makefile().readline().startswith("ERR UNKNOWN_STREAM")
+        until(engine, lambda: feed.statistics()["connections"] == 0)
+        assert feed.statistics()["lost_bytes"] == len(b"m sid=1i,pos=31\n")
+
+
+def test_a_line_that_a_broken_connection_leaves_is_counted(engine: Engine) -> None:
+    with serving(engine, "ndjson") as feed:
+        sender = connect(feed)
+        assert said(sender) == "OK"
+        sender.sendall(b'{"sid": 1')
+        until(engine, lambda: feed.statistics()["bytes"] == 9)
+        linger = struct.pack("ii", 1, 0)  # closing resets the connection
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        sender.close()
+        until(engine, lambda: feed.statistics()["connections"] == 0)
+        assert feed.statistics()["lost_bytes"] == 9
 
 
 @pytest.mark.parametrize(

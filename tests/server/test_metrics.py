@@ -30,6 +30,7 @@ FIGURES: ServerFigures = {
             "bytes": 90,
             "dead": 1,
             "refused": 0,
+            "lost_bytes": 0,
         }
     },
     "ready": True,

@@ -152,7 +152,7 @@ class LineFeed:
         return f"{self._option.stream}={self._bound},{self._option.format}"
 
     def statistics(self) -> dict[str, int]:
-        """Connections now, lines' bytes and tuples so far, refused connections."""
+        """Connections now, bytes and tuples so far, refused connections, bytes that were lost."""
         serving = self._serving
         return vars(serving.counts).copy() if serving else {}
 
@@ -276,6 +276,8 @@ class _FeedCounts:
     bytes: int = 0
     tuples: int = 0
     dead: int = 0
+    lost_bytes: int = 0
+    """Received and not enqueued, because that failed or the connection was cut."""
 
 
 @dataclass
@@ -285,8 +287,8 @@ class _Pending:
     batches: list[EncodedBatch] = field(default_factory=list)
     bytes: int = 0
 
-    def take(self) -> list[EncodedBatch]:
-        found, self.batches, self.bytes = self.batches, [], 0
+    def take(self) -> tuple[list[EncodedBatch], int]:
+        found, self.batches, self.bytes = (self.batches, self.bytes), [], 0
         return found
 
 
@@ -309,8 +311,7 @@ class _Serving:
         self._full = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
-        self._failure: AuroralError | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self.stopping = asyncio.Event()
         self.counts = _FeedCounts()
 
@@ -318,9 +319,9 @@ class _Serving:
         """Enqueue until the feed is stopped, then what is left."""
         flusher = asyncio.create_task(self._flush_always())
         await self.stopping.wait()
-        for task in self._tasks:
+        for task in self._connections:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._connections, return_exceptions=True)
         self._arrived.set()
         self._full.set()
         await flusher
@@ -329,7 +330,7 @@ class _Serving:
         """Serve one connection."""
         task = asyncio.current_task()
         assert task is not None
-        self._tasks.add(task)
+        self._connections[task] = writer
         self.counts.connections += 1
         try:
             if self.counts.connections > self._limits.connections:
@@ -339,9 +340,11 @@ class _Serving:
                 await self._read(reader, writer)
         except (ConnectionError, asyncio.CancelledError):
             pass
+        except Exception as error:
+            await _say(writer, f"ERR {self._told(error)}")
         finally:
             self.counts.connections -= 1
-            self._tasks.discard(task)
+            del self._connections[task]
             writer.close()
 
     async def _is_allowed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
@@ -373,55 +376,63 @@ class _Serving:
         return _ConvertedLines(converter(self._option.format), self._schema)
 
     def _schema(self) -> Schema:
-        return self._engine.network.streams[self._option.stream].schema_
+        streams = self._engine.network.streams
+        if self._option.stream not in streams:
+            problem = f"there is no stream {self._option.stream} any more; {list_existing(streams)}"
+            raise UsageError("UNKNOWN_STREAM", problem)
+        return streams[self._option.stream].schema_
 
     async def _read(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = writer.get_extra_info("peername") or "a Unix socket"
         place = f"lines from {peer[0]}:{peer[1]}" if isinstance(peer, tuple) else f"lines {peer}"
         decoder = self._decoder()
-        held, line, skipping = b"", 1, False
-        while data := await reader.read(_READ_BYTES):
-            self.counts.bytes += len(data)
-            if skipping:
-                end = data.find(b"\n") + 1
-                if not end:
-                    continue
-                data, skipping, line = data[end:], False, line + 1
-            held += data
-            end = decoder.cut(held)
-            block, held = held[:end], held[end:]
-            if block:
-                await self._put(decoder.batch(block, line, place), len(block))
-                line += lexer.lines(block)
-            if len(held) > self._limits.line_bytes:
-                why = f"longer than {self._limits.line_bytes} bytes"
-                await self._put(_dead(held, why, line, place), 0)
-                # A quoted field may span lines: what follows its first line is looked at again.
-                end = held.find(b"\n") + 1
-                skipping, held = not end, held[end:] if end else b""
-                line += 1 if end else 0
-            if self._failure is not None:
-                await _say(writer, f"ERR {self._failure}")
-                return
-        if held.strip():
-            if decoder.takes_rest:
-                await self._put(decoder.batch(held, line, place), len(held))
-            else:
+        held, block, line, skipping = b"", b"", 1, False
+        try:
+            while data := await reader.read(_READ_BYTES):
+                self.counts.bytes += len(data)
+                if skipping:
+                    end = data.find(b"\n") + 1
+                    if not end:
+                        continue
+                    data, skipping, line = data[end:], False, line + 1
+                held += data
+                end = decoder.cut(held)
+                block, held = held[:end], held[end:]
+                if block:
+                    batch = decoder.batch(block, line, place)
+                    line, size, block = line + lexer.lines(block), len(block), b""
+                    await self._put(batch, size)
+                if len(held) > self._limits.line_bytes:
+                    why = f"longer than {self._limits.line_bytes} bytes"
+                    await self._put(_dead(held, why, line, place), 0)
+                    # A quoted field may span lines: what follows its first line is looked at again.
+                    end = held.find(b"\n") + 1
+                    skipping, held = not end, held[end:] if end else b""
+                    line += 1 if end else 0
+            if held.strip():
                 why = "the connection ended before the end of the line"
-                await self._put(_dead(held, why, line, place), 0)
+                whole = decoder.takes_rest
+                rest = decoder.batch(held, line, place) if whole else _dead(held, why, line, place)
+                size, held = len(held) if whole else 0, b""
+                await self._put(rest, size)
+        except BaseException:
+            self.counts.lost_bytes += len(block) + len(held)
+            raise
 
     async def _put(self, batch: EncodedBatch | None, size: int) -> None:
         """Let a block be enqueued; waits while too much waits."""
         if batch is None:
             return
-        while self._pending.bytes >= self._limits.pending_bytes:
-            self._room.clear()
-            await self._room.wait()
-        self._pending.batches.append(batch)
-        self._pending.bytes += size
-        self._arrived.set()
-        if self._pending.bytes >= self._limits.batch_bytes:
-            self._full.set()
+        try:
+            while self._pending.bytes >= self._limits.pending_bytes:
+                self._room.clear()
+                await self._room.wait()
+        finally:  # also of a connection that is cut meanwhile
+            self._pending.batches.append(batch)
+            self._pending.bytes += size
+            self._arrived.set()
+            if self._pending.bytes >= self._limits.batch_bytes:
+                self._full.set()
 
     # ── enqueuing ──
 
@@ -432,12 +443,12 @@ class _Serving:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._full.wait(), self._limits.gather_s)
                 await self._until_kept_up()
-            batches = self._pending.take()
+            batches, size = self._pending.take()
             self._arrived.clear()
             self._full.clear()
             self._room.set()
             if batches:
-                await self._enqueue(batches)
+                await self._enqueue(batches, size)
             elif self.stopping.is_set():
                 return
             if self.stopping.is_set():
@@ -451,21 +462,32 @@ class _Serving:
     def _is_behind(self) -> bool:
         try:
             return self._engine.backlog() >= self._limits.backlog
-        except AuroralError as error:
-            self._failure = error
+        except Exception:  # enqueuing fails as well, and tells why
             return False
 
-    async def _enqueue(self, batches: Sequence[EncodedBatch]) -> None:
+    async def _enqueue(self, batches: Sequence[EncodedBatch], size: int) -> None:
+        """Enqueue blocks; if that fails, count them and tell all connections, which are closed."""
         batch = batches[0] if len(batches) == 1 else JoinedBatch(tuple(batches))
         try:
             receipt = await asyncio.to_thread(self._engine.receive, self._option.stream, batch)
-            self._failure = None
-        except AuroralError as error:
-            self._failure = error
-            _log.error("lines of %s cannot be enqueued: %s", self._option.stream, error)
+        except Exception as error:
+            self.counts.lost_bytes += size
+            told = self._told(error)
+            for task, writer in self._connections.items():
+                writer.write(f"ERR {told}\n".encode())
+                task.cancel()
             return
         self.counts.tuples += receipt.accepted
         self.counts.dead += receipt.dead
+
+    def _told(self, error: Exception) -> str:
+        """What a sender is told of a failure; the log has it, too."""
+        stream = self._option.stream
+        if isinstance(error, AuroralError):
+            _log.error("lines of %s cannot be enqueued: %s", stream, error)
+            return " ".join(str(error).split())
+        _log.error("lines of %s cannot be enqueued", stream, exc_info=error)
+        return "INTERNAL the server failed; its log says why"
 
 
 def _dead(text: bytes, reason: str, line: int, place: str) -> DecodedRows:

@@ -34,7 +34,7 @@ class ServerFigures(TypedDict, total=False):
     request_seconds: float
     """How long those took together."""
     feeds: Mapping[str, Mapping[str, int]]
-    """By name, connections, tuples, dead, bytes and refused of line feeds."""
+    """By name, connections, tuples, dead, bytes, lost_bytes and refused of line feeds."""
     ready: bool
     started_s: float
     """When the server started, in seconds since 1970."""
@@ -161,6 +161,11 @@ def _server(extra: ServerFigures) -> Iterator[Metric]:
     yield from counter("feed_dead_letters", "Lines that did not fit.", _by("feed", feeds, "dead"))
     yield from counter(
         "feed_refused", "Connections that were refused.", _by("feed", feeds, "refused")
+    )
+    yield from counter(
+        "feed_lost_bytes",
+        "Bytes that a line feed read and could not enqueue.",
+        _by("feed", feeds, "lost_bytes"),
     )
     yield from gauge(
         "process_resident_bytes", "Memory of the server's process.", _one(resident_bytes())
