@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from auroral.server.addresses import FeedAddress
 from auroral.server.flight import FlightFeed, FlightTls
 from tests.server.feeding import role_of, running
 
+PATIENCE_S = 30.0
 REPORTS = pa.schema([("sid", pa.int32()), ("pos", pa.float64()), ("name", pa.string())])
 
 
@@ -132,13 +134,35 @@ def test_an_output_is_followed_without_taking(engine: Engine, client: flight.Fli
     reading = threading.Thread(target=lambda: found.append(stream.read_all()))
     reading.start()
     sid = 0
-    while reading.is_alive():  # it may begin to follow after the first
+    deadline = time.monotonic() + PATIENCE_S
+    while reading.is_alive():
+        assert time.monotonic() < deadline, "two rows did not come"
         sid += 1
         put(client, batch((sid, 31.0, "a")))
         engine.drain()
         reading.join(0.05)
     assert found[0].num_rows == 2
     assert take(client).num_rows == sid
+
+
+def test_a_follower_that_is_never_read_is_let_go(engine: Engine, monkeypatch: Any) -> None:
+    """A call may be cancelled before the first batch is asked for."""
+    streams: list[Any] = []
+    monkeypatch.setattr(flight, "GeneratorStream", lambda _, batches: streams.append(batches))
+    with serving(engine) as feed:
+        assert feed._server is not None
+        followers, opened = [], engine.follow
+
+        def follow(output: str) -> Any:
+            followers.append(opened(output))
+            return followers[0]
+
+        monkeypatch.setattr(engine, "follow", follow)
+        monkeypatch.setattr("auroral.server.flight._require", lambda *_: None)
+        feed._server.do_get(None, flight.Ticket(b'{"output": "hot", "take": false}'))
+        assert not followers[0].closed
+        streams.clear()
+        assert followers[0].closed
 
 
 def test_everything_is_listed_with_its_schema(client: flight.FlightClient) -> None:
@@ -167,6 +191,13 @@ def test_actions_tell_statistics(engine: Engine, client: flight.FlightClient) ->
 
 @pytest.mark.parametrize("token", ["", "wrong"])
 def test_without_a_token_nothing_is_told(client: flight.FlightClient, token: str) -> None:
+    for call in (
+        lambda: client.list_actions(bearing(token)),
+        lambda: list(client.do_action(flight.Action("stats", b""), bearing(token))),
+        lambda: client.get_flight_info(flight.FlightDescriptor.for_path("hot"), bearing(token)),
+    ):
+        with pytest.raises(flight.FlightUnauthenticatedError):
+            call()
     with pytest.raises(flight.FlightUnauthenticatedError):
         list(client.list_flights(options=bearing(token)))
     with pytest.raises(flight.FlightUnauthenticatedError):

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -175,7 +176,10 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
             return flight.RecordBatchStream(table)
         schema = _told(lambda: self._output_schema(wanted.output))
         follower = _told(lambda: self._engine.follow(wanted.output))
-        return flight.GeneratorStream(schema, self._followed(context, follower, wanted.limit))
+        batches = self._followed(context, follower, wanted.limit)
+        # A call that is cancelled before its first batch is asked for never enters the generator.
+        weakref.finalize(batches, follower.close)
+        return flight.GeneratorStream(schema, batches)
 
     def _followed(
         self, context: Any, follower: Follower, left: int | None
