@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc
 
+from auroral.errors import UsageError
 from auroral.network.network import Network
 from auroral.server.wire_rows import ARROW
 from tests.server.serving import PLANT, READINGS, Site, site
@@ -77,6 +79,70 @@ def test_deploying_changes_the_network_and_its_file(fresh: Site, tmp_path: Path)
         ("deploy", "ok"),
     ]
     assert (tmp_path / "state/audit.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def with_cold(document: dict[str, Any]) -> dict[str, Any]:
+    changed = copy.deepcopy(document)
+    changed["boxes"]["cold"] = {"box": "filter", "input": "readings", "where": "celsius < 0"}
+    return changed
+
+
+def test_a_change_that_cannot_be_kept_is_not_made(fresh: Site, tmp_path: Path) -> None:
+    version = fresh.service.version
+    assert fresh.service.file is not None
+    fresh.service.file.path = tmp_path / "nowhere" / "plant.yaml"
+    for method, path, body in (
+        ("PUT", "network", with_cold(PLANT)),
+        ("POST", "modify", {"remove": ["hot"]}),
+        ("POST", "queries", {"name": "q", "sql": "SELECT machine FROM readings"}),
+        ("DELETE", "queries/mild", None),
+    ):
+        given: dict[str, Any] = {} if body is None else {"json": body}
+        answer = fresh.ask(method, path, **given)
+        assert (answer.status_code, answer.json()["code"]) == (400, "CANNOT_WRITE"), path
+    assert fresh.service.version == version
+    assert fresh.engine.list_entities()["queries"] == ["mild"]
+
+
+def test_a_change_that_was_made_and_not_kept_is_told(
+    fresh: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(*_: Any) -> None:
+        raise UsageError("CANNOT_WRITE", "cannot write the file: No space left on device")
+
+    monkeypatch.setattr("auroral.server.network_file.replace_file", full)
+    answer = fresh.ask("PUT", "network", json=with_cold(PLANT))
+    assert (answer.status_code, answer.json()["code"]) == (503, "NOT_KEPT")
+    assert "the change is made" in answer.json()["detail"]
+    assert "cold" in fresh.get("network")["boxes"]
+    monkeypatch.undo()
+    again = fresh.ask("PUT", "network", json=fresh.get("network"))
+    assert again.status_code == 200
+    assert "cold" in Network.load(tmp_path / "plant.yaml").boxes
+
+
+def test_queries_and_the_rest_change_at_once(fresh: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("warm", "chilly"):
+        wanted = {"name": name, "sql": "SELECT machine FROM readings WHERE celsius > 50"}
+        assert fresh.ask("POST", "queries", json=wanted).status_code == 200
+    assert fresh.ask("DELETE", "queries/mild").status_code == 200
+    document = with_cold(fresh.get("network"))
+    del document["queries"]["warm"]
+    document["queries"]["mild"] = PLANT["queries"]["mild"]
+    calls, modify = [], fresh.engine.modify
+
+    def counted(**given: Any) -> Any:
+        calls.append(given)
+        return modify(**given)
+
+    monkeypatch.setattr(fresh.engine, "modify", counted)
+    tried = fresh.ask("PUT", "network", params={"dry_run": "true"}, json=document).json()
+    made = fresh.ask("PUT", "network", json=document)
+    assert made.json() == tried
+    assert made.json()["removed"] == ["queries.warm"]
+    assert len(calls) == 1
+    assert set(fresh.engine.list_entities()["queries"]) == {"mild", "chilly"}
+    assert fresh.get("network") == document
 
 
 def test_an_empty_network_takes_a_starter_whatever_its_name(tmp_path: Path) -> None:
@@ -220,6 +286,19 @@ def test_a_kind_of_body_that_is_not_known_is_refused(plant: Site) -> None:
         assert answer.status_code == 415
     answer = plant.ask("GET", "outputs/alerts", headers={"Accept": "image/png"})
     assert answer.status_code == 406
+
+
+def test_a_compressed_body_is_refused(plant: Site) -> None:
+    before = plant.engine.stats()["streams"]["readings"]
+    body = gzip.compress(BODIES["application/x-ndjson"])
+    for path, kind in (("streams/readings", "application/x-ndjson"), ("sql", "application/json")):
+        headers = {"Content-Type": kind, "Content-Encoding": "gzip"}
+        answer = plant.ask("POST", path, content=body, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (415, "UNSUPPORTED_MEDIA")
+        assert answer.headers["Accept-Encoding"] == "identity"
+    assert plant.engine.stats()["streams"]["readings"]["dead"] == before["dead"]
+    plain = plant.ask("POST", "check", json=PLANT, headers={"Content-Encoding": "identity"})
+    assert plain.status_code == 200
 
 
 def test_looking(plant: Site) -> None:

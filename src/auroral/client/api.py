@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import ssl
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 import pyarrow as pa
@@ -23,6 +26,7 @@ from auroral.client.rows import (
     table_of,
     typed,
 )
+from auroral.client.taking import PAGE, PageTaker
 from auroral.client.transport import ARROW, JSON, Transport, error_of, named
 from auroral.errors import NetworkError, RunError, UsageError
 from auroral.network.network import Network
@@ -31,10 +35,7 @@ from auroral.qos.graphs import QoS
 
 _POLL_S = 20.0
 """How long one request waits for the engine to be drained."""
-
-
-_PAGE = 100_000
-"""The most rows or names of one answer."""
+_PAGE = PAGE
 
 
 class Client:
@@ -61,6 +62,10 @@ class Client:
             url, token, timeout_s=timeout_s, verify=verify, transport=transport
         )
         self._schemas: dict[str, Schema] = {}
+        self._reader = uuid.uuid4().hex
+        self._lock = threading.Lock()
+        self._takers: dict[tuple[Any, ...], PageTaker] = {}
+        """By output, or what else results are taken from."""
 
     def close(self) -> None:
         """Close the connections; the engine goes on."""
@@ -140,7 +145,10 @@ class Client:
         return self._server.json("GET", f"streams/{named(stream)}/position")["position"]
 
     def dequeue(self, output: str, limit: int | None = None) -> pa.Table:
-        """What came on an output since the last call, in order of emission."""
+        """What came on an output since the last call, in order of emission.
+
+        Rows that a failed call has taken are not lost: the next call of this client gives them.
+        """
         return self._taken(f"outputs/{named(output)}", {}, limit)
 
     def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
@@ -148,16 +156,17 @@ class Client:
         return self._taken("results", {"name": name}, limit)
 
     def _taken(self, path: str, query: Mapping[str, Any], limit: int | None) -> pa.Table:
-        """Take page by page, until there is no full one."""
-        pages: list[pa.Table] = []
-        left = limit
-        while True:
-            most = _PAGE if left is None else min(left, _PAGE)
-            pages.append(self._table("GET", path, query={**query, "limit": most}))
-            left = None if left is None else left - pages[-1].num_rows
-            # Results of one step stay together, so there may be some more than asked for.
-            if (left is not None and left <= 0) or pages[-1].num_rows < most:
-                return pages[0] if len(pages) == 1 else pa.concat_tables(pages)
+        """Take page by page; a call that fails loses nothing, the next one goes on."""
+        if limit == 0:  # who asks wants the schema
+            return self._table("GET", path, query={**query, "limit": 0})
+
+        def ask(turn: int, most: int) -> pa.Table:
+            wanted = {**query, "limit": most, "reader": self._reader, "turn": turn}
+            return self._table("GET", path, query=wanted)
+
+        with self._lock:
+            taker = self._takers.setdefault((path, *query.values()), PageTaker(ask))
+        return taker.take(limit, _PAGE)
 
     def follow(self, output: str) -> RemoteFollower:
         """Follow what an output or query gives from now on, without taking it."""
@@ -166,13 +175,16 @@ class Client:
         def read(rows: list[Any]) -> pa.Table:
             if types is None:
                 return pa.Table.from_pylist(rows)
-            return typed([tuple(row.get(name) for name in types) for row in rows], types)
+            return typed([tuple(row.get(name) for name in types) for row in rows], [*types.items()])
 
         return RemoteFollower(self._server, output, read)
 
     def table(self, name: str) -> pa.Table:
-        """The rows of a table as they are now, in the order of its key."""
-        return self._table("GET", f"tables/{named(name)}")
+        """The rows of a table as they are now, in the order of its key.
+
+        A large table comes in several answers: what changes meanwhile may be in them or not.
+        """
+        return pa.concat_tables(self._pages(f"tables/{named(name)}", {"limit": _PAGE}))
 
     def drain(self, timeout_s: float | None = None) -> None:
         """Wait until everything that has been enqueued is processed and delivered."""
@@ -261,7 +273,7 @@ class Client:
 
     def matches(self, query: str | None = None) -> pa.Table:
         """How often each query matched, exactly once, and on how many tuples it failed."""
-        return self._table("GET", "matches", query={"query": query})
+        return pa.concat_tables(self._pages("matches", {"query": query, "limit": _PAGE}))
 
     def set_qos(self, output: str, qos: QoS | Mapping[str, Any] | None) -> None:
         """Judge an output, or a view, by other graphs from now on; None: by the default."""
@@ -298,16 +310,45 @@ class Client:
         return str(self._server.json("POST", "replay", body=body)["name"])
 
     def sql(self, query: str) -> pa.Table:
-        """The rows of a SELECT over tables and over what connection points and views keep."""
-        return self._table("POST", "sql", body={"query": query})
+        """The rows of a SELECT over tables and over what connection points and views keep.
+
+        More rows than the server puts into one answer are an error, `TRUNCATED`.
+        """
+        answer = self._rows("POST", "sql", body={"query": query, "limit": _PAGE})
+        if answer.headers.get("X-Truncated"):
+            raise RunError(
+                "TRUNCATED",
+                "the SELECT has more rows than the server gives in one answer",
+                where="sql",
+                hint="ask for parts: ORDER BY with LIMIT and OFFSET, or a narrower WHERE",
+            )
+        return table_of(answer)
 
     def point_rows(
-        self, point: str, key: Any = None, since: Any = None, until: Any = None, limit: int = 1000
+        self,
+        point: str,
+        key: Any = None,
+        since: Any = None,
+        until: Any = None,
+        limit: int = 1000,
+        before: int | None = None,
     ) -> pa.Table:
-        """What a connection point or view keeps, by key and by time; the latest `limit` rows."""
+        """What a connection point or view keeps, by key and by time; the latest `limit` rows.
+
+        Of these only the ones whose moment (`_seq`) is below `before`, if that is given.
+        """
         given = {"key": key, "since": since, "until": until}
         query = {name: _text(value) for name, value in given.items() if value is not None}
-        return self._table("GET", f"points/{named(point)}/rows", query={**query, "limit": limit})
+        if before is not None:
+            query["before"] = str(max(before, 0))
+        path, left = f"points/{named(point)}/rows", limit
+        pages: list[pa.Table] = []
+        for page in self._pages(path, {**query, "limit": max(min(left, _PAGE), 1)}):
+            pages.insert(0, page.slice(max(page.num_rows - left, 0)))
+            left -= pages[0].num_rows
+            if left <= 0:
+                break
+        return pa.concat_tables(pages)
 
     # ── looking ──
 
@@ -380,10 +421,21 @@ class Client:
 
     # ── inside ──
 
+    def _rows(self, method: str, path: str, **given: Any) -> httpx.Response:
+        return self._server.request(method, path, accept=f"{ARROW}, {JSON};q=0.5", **given)
+
     def _table(self, method: str, path: str, **given: Any) -> pa.Table:
-        return table_of(
-            self._server.request(method, path, accept=f"{ARROW}, {JSON};q=0.5", **given)
-        )
+        return table_of(self._rows(method, path, **given))
+
+    def _pages(self, path: str, query: Mapping[str, Any]) -> Iterator[pa.Table]:
+        """The tables of an answer and of those that it says follow."""
+        while True:
+            answer = self._rows("GET", path, query=query)
+            yield table_of(answer)
+            following = answer.links.get("next")
+            if following is None:
+                return
+            query = dict(parse_qsl(urlsplit(following["url"]).query, keep_blank_values=True))
 
     def _schema(self, stream: str) -> Schema:
         """The schema of a stream, asked once."""

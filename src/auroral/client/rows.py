@@ -18,7 +18,7 @@ from auroral.client.transport import ARROW
 from auroral.errors import RunError, UsageError
 from auroral.io.fit import HIDDEN
 from auroral.io.rows import RowReader
-from auroral.io.values import ColumnReader
+from auroral.io.values import ColumnReader, exact_number
 from auroral.network.types import Schema, Type
 
 PART_BYTES = 8 << 20
@@ -113,24 +113,28 @@ def table_of(answer: httpx.Response) -> pa.Table:
         except pa.ArrowInvalid as error:
             raise RunError("BAD_ANSWER", f"the answer is no Arrow stream: {error}") from None
     found = answer.json()
-    declared = {field["name"]: field["type"] for field in found["fields"]}
+    declared = [(field["name"], field["type"]) for field in found["fields"]]
     return typed(found["rows"], declared)
 
 
-def typed(rows: Sequence[Sequence[Any]], declared: Mapping[str, str]) -> pa.Table:
-    """JSON rows as a table of declared types.
+def typed(rows: Sequence[Sequence[Any]], declared: Sequence[tuple[str, str]]) -> pa.Table:
+    """JSON rows as a table of fields with these names and types.
 
-    >>> typed([(1, "2026-01-01")], {"n": "int", "day": "date"}).to_pylist()
+    >>> typed([(1, "2026-01-01")], [("n", "int"), ("day", "date")]).to_pylist()
     [{'n': 1, 'day': datetime.date(2026, 1, 1)}]
+    >>> typed([("1152921504606846976",)], [("n", "bigint")]).to_pylist()
+    [{'n': 1152921504606846976}]
     """
     columns = []
-    for place, (name, kind) in enumerate(declared.items()):
+    for place, (name, kind) in enumerate(declared):
         values = [row[place] for row in rows]
         if kind == "void":
             columns.append(pa.nulls(len(values)))
             continue
-        column, wrong = ColumnReader(Type.parse(kind)).read(values)
+        column, wrong = ColumnReader(Type.parse(kind)).read(
+            [exact_number(value, kind) for value in values]
+        )
         if wrong:
             raise RunError("BAD_ANSWER", f"{name}: {next(iter(wrong.values()))}")
         columns.append(column)
-    return pa.Table.from_arrays(columns, names=list(declared))
+    return pa.Table.from_arrays(columns, names=[name for name, _ in declared])

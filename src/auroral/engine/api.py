@@ -567,13 +567,11 @@ class Engine:
 
         Steps under way end, and input is still taken. A restart is not paused.
         """
-        self._require_running()
-        return self._debugger.pause(application)
+        return self._debugging.pause(application)
 
     def resume(self, application: str | None = None) -> dict[str, Any]:
         """Go on after `pause` or a breakpoint, with everything or one output."""
-        self._require_running()
-        return self._debugger.resume(application)
+        return self._debugging.resume(application)
 
     def step(
         self, kind: str = "train", application: str | None = None, count: int = 1
@@ -582,50 +580,48 @@ class Engine:
 
         `kind` is `train` or `tuple`. Returns the trace: for each box what went in and came out.
         """
-        self._require_running()
-        return self._debugger.step(kind, application, count)
+        return self._debugging.step(kind, application, count)
 
     def debug_state(self) -> dict[str, Any]:
         """Whether and what is paused, which breakpoint was hit, all breakpoints, the last trace."""
-        self._require_running()
-        return self._debugger.state()
+        return self._debugging.state()
 
     def set_breakpoint(
         self, arc: str, condition: str | None = None, *, enabled: bool = True
     ) -> str:
         """Pause before a tuple of an arc that satisfies a condition is processed; returns an id."""
-        self._require_running()
-        return self._debugger.set_breakpoint(arc, condition, enabled=enabled)
+        return self._debugging.set_breakpoint(arc, condition, enabled=enabled)
 
     def remove_breakpoint(self, id: str) -> None:
         """Forget a breakpoint."""
-        self._require_running()
-        self._debugger.remove_breakpoint(id)
+        self._debugging.remove_breakpoint(id)
 
     def enable_breakpoint(self, id: str, enabled: bool = True) -> None:
         """Let a breakpoint stop the engine, or not."""
-        self._require_running()
-        self._debugger.enable_breakpoint(id, enabled)
+        self._debugging.enable_breakpoint(id, enabled)
 
     def sample(self, arc: str, limit: int = 100, where: str | None = None) -> pa.Table:
         """The latest tuples of an arc, output, query or point, newest last.
 
         The first columns are `_seq` (moment) and `_at` (entry time).
         """
-        self._require_running()
-        return self._debugger.sample(arc, limit, where)
+        return self._debugging.sample(arc, limit, where)
 
     def point_rows(
-        self, point: str, key: Any = None, since: Any = None, until: Any = None, limit: int = 1000
+        self,
+        point: str,
+        key: Any = None,
+        since: Any = None,
+        until: Any = None,
+        limit: int = 1000,
+        before: int | None = None,
     ) -> pa.Table:
-        """What a connection point or view keeps, by key and by time; the latest `limit` rows."""
-        self._require_running()
-        return self._debugger.point_rows(point, key, since, until, limit)
+        """What a point or view keeps, by key and time: the latest `limit` rows below `before`."""
+        return self._debugging.point_rows(point, key, (since, until), limit, before)
 
     def follow(self, output: str) -> Follower:
         """Follow what an output or query gives from now on, without taking it."""
-        self._require_running()
-        return self._debugger.follow(output)
+        return self._debugging.follow(output)
 
     def send(self, stream: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """Enqueue one tuple made by hand; returns its `moment`."""
@@ -692,6 +688,11 @@ class Engine:
     def dead_letters(self) -> Path:
         """The file that rows which did not fit are written to; it exists if there are any."""
         return self._dead.path
+
+    @property
+    def _debugging(self) -> Debugger:
+        self._require_running()
+        return self._debugger
 
     def _require_running(self) -> None:
         if not self._started:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -33,11 +34,23 @@ _DIRECT: dict[str, frozenset[type]] = {
     "decimal": frozenset((Decimal, int, _NONE)),
 }
 _TEXTUAL = frozenset(("binary", "date", "timestamp", "timestamp_ntz"))
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
 _STRINGS = frozenset((str, _NONE))
 
 
 class MisfitError(ValueError):
     """A value that does not fit; says why."""
+
+
+def exact_number(value: Any, kind: str) -> Any:
+    """A whole number that came as text because JSON would not be exact; else the value.
+
+    >>> exact_number("9007199254740993", "bigint"), exact_number("7", "string")
+    (9007199254740993, '7')
+    """
+    if kind == "bigint" and isinstance(value, str) and _WHOLE.fullmatch(value):
+        return int(value)
+    return value
 
 
 class ColumnReader:

@@ -21,6 +21,7 @@ from auroral.server.problems import (
     problem_response,
     unauthorized,
 )
+from auroral.server.service import EngineService
 from auroral.server.tokens import AccessTokens, Role, may
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,11 +51,12 @@ class RoleRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             try:
                 if role is not None:
-                    authorize(request, bearer_token(request), role)
+                    _authorize_audited(request, role)
                 request.scope["state"]["needed"] = role
+                require_plain(request)
                 return await handle(request)
             except HTTPException as error:
-                if isinstance(error.__cause__, AuroralError):  # while the body was read
+                if isinstance(error.__cause__, AuroralError):  # raised while the body was read
                     return problem_response(error.__cause__)
                 if error.status_code != 400:
                     raise
@@ -63,6 +65,25 @@ class RoleRoute(APIRoute):
                 return problem_response(error)
 
         return guarded
+
+
+def _authorize_audited(request: Request, needed: Role) -> None:
+    """Let who asks pass, or record that a role was not enough."""
+    try:
+        authorize(request, bearer_token(request), needed)
+    except RequestError as error:
+        if error.status == 403:
+            what = f"{request.method} {request.url.path}"
+            service: EngineService = request.app.state.service
+            service.audit.note(**who_asks(request), what=what, result=error.code)
+        raise
+
+
+def who_asks(request: Request) -> dict[str, str | None]:
+    """What the audit log has of who asks."""
+    state = request.scope["state"]
+    client = request.client.host if request.client else None
+    return {"role": state["role"], "client": client, "request": state["request"]}
 
 
 def authorize(connection: HTTPConnection, token: str | None, needed: Role) -> Role:
@@ -75,6 +96,18 @@ def authorize(connection: HTTPConnection, token: str | None, needed: Role) -> Ro
     if not may(role, needed):
         raise forbidden(role, needed)
     return role
+
+
+def require_plain(request: Request) -> None:
+    """Refuse a compressed body: it would be taken for what it is not."""
+    given = request.headers.get("content-encoding", "").strip().lower()
+    if given not in ("", "identity"):
+        raise RequestError(
+            415,
+            "UNSUPPORTED_MEDIA",
+            f"expected a body as it is, found the Content-Encoding {given:.100}",
+            headers={"Accept-Encoding": "identity"},
+        )
 
 
 def bearer_token(connection: HTTPConnection) -> str | None:

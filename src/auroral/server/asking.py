@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
+from urllib.parse import quote
 
-import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 
 from auroral.errors import AuroralError
 from auroral.server import converters
+from auroral.server.access import who_asks
 from auroral.server.offload import EngineCalls
+from auroral.server.paging import Page
 from auroral.server.problems import RequestError
 from auroral.server.service import EngineService
 from auroral.server.wire_rows import JSON, TABLE_TYPES, encoded, json_bytes
 
 T = TypeVar("T")
-Runner = Callable[[Request, Callable[[], bytes]], Awaitable[bytes]]
-"""How the bytes of an answer are made."""
+Answer = tuple[bytes, Page]
+Runner = Callable[[Request, Callable[[], Answer]], Awaitable[Answer]]
+"""How the bytes of an answer are made, and which rows it has."""
+TRUNCATED = "X-Truncated"
+"""The header of answers that leave something out."""
 
 
 def service_of(request: Request) -> EngineService:
@@ -37,24 +42,52 @@ async def run(request: Request, call: Callable[[], T]) -> T:
 
 async def audited(request: Request, what: str, call: Callable[[], T], **more: Any) -> T:
     """Run a call that changes something, and record who asked for it and what came of it."""
-    state = request.scope["state"]
-    who = {
-        "role": state["role"],
-        "client": request.client.host if request.client else None,
-        "request": state["request"],
-        "what": what,
-    }
-    audit = service_of(request).audit
+    return await _audited(request, what, call, more)
+
+
+async def audited_change(
+    request: Request, what: str, change: Callable[[], dict[str, list[str]]], **more: Any
+) -> dict[str, list[str]]:
+    """As `audited`, for a change of the network: also records its versions and the report."""
+    service = service_of(request)
+
+    def changed() -> dict[str, list[str]]:
+        more["before"] = service.version_or_last()
+        try:
+            report = change()
+            more["report"] = {name: names for name, names in report.items() if names}
+            return report
+        finally:
+            more["after"] = service.version_or_last()
+
+    return await _audited(request, what, changed, more)
+
+
+async def _audited(
+    request: Request, what: str, call: Callable[[], T], more: Mapping[str, Any]
+) -> T:
+    """The thread that runs the call records it, with what `more` has then.
+
+    So a call that ends after its time is recorded with its result, besides the TIMEOUT.
+    """
+    who, audit = who_asks(request), service_of(request).audit
+
+    def noted() -> T:
+        try:
+            found = call()
+        except Exception as error:
+            code = error.code if isinstance(error, AuroralError) else type(error).__name__
+            audit.note(**who, what=what, result=code, **more)
+            raise
+        audit.note(**who, what=what, result="ok", **more)
+        return found
+
     try:
-        found = await run(request, call)
-    except AuroralError as error:
-        audit.note(**who, result=error.code, **more)
+        return await run(request, noted)
+    except RequestError as error:
+        if error.code == "TIMEOUT":
+            audit.note(**who, what=what, result=error.code)
         raise
-    except Exception as error:
-        audit.note(**who, result=type(error).__name__, **more)
-        raise
-    audit.note(**who, result="ok", **more)
-    return found
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -62,29 +95,40 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
     return Response(json_bytes(value), status, headers=headers, media_type=JSON)
 
 
-async def table_response(
-    request: Request,
-    call: Callable[[], pa.Table],
-    *,
-    whole: bool = False,
-    through: Runner | None = None,
+async def page_response(
+    request: Request, call: Callable[[], Page], *, through: Runner = run
 ) -> Response:
     """The rows that a call gives, in the form that the client asks for.
 
-    At most as many as an answer may have, unless it must be `whole`: what was taken is gone.
+    If rows were left out, the header `X-Truncated` says so in every form, and `Link` where the next
+    ones are.
     """
     media = accepted(request, (*TABLE_TYPES, *converters.media_types()))
-    most = service_of(request).settings.limits.answer_rows
     converter = None if media in TABLE_TYPES else converters.for_media_type(media)
 
-    def answer() -> bytes:
-        table = call()
+    def answer() -> Answer:
+        page = call()
         if converter is not None:
-            return converter.encode(table)
-        return encoded(table, media, max(most, table.num_rows) if whole else most)
+            return converter.encode(page.table), page
+        return encoded(page.table, media, truncated=page.truncated), page
 
-    content = await (run(request, answer) if through is None else through(request, answer))
-    return Response(content, media_type=media)
+    content, page = await through(request, answer)
+    headers = more_headers(request, page.following) if page.truncated else {}
+    return Response(content, media_type=media, headers=headers)
+
+
+def more_headers(request: Request, following: Mapping[str, str]) -> dict[str, str]:
+    """The headers of an answer that leaves something out; `following` asks for the next page."""
+    headers = {TRUNCATED: "true"}
+    if following:
+        query = request.url.include_query_params(**following).query
+        headers["Link"] = f'<{quote(request.url.path, safe="/%:")}?{query}>; rel="next"'
+    return headers
+
+
+def most_rows(request: Request, limit: int) -> int:
+    """How many rows an answer has: as many as are asked for, but not more than it may."""
+    return min(limit, service_of(request).settings.limits.answer_rows)
 
 
 def accepted(request: Request, offered: tuple[str, ...]) -> str:

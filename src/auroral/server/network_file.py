@@ -31,10 +31,21 @@ class NetworkFile:
         """All that it consists of."""
         return (self.path, self.layout_path, self.backup_path)
 
+    def require_writable(self) -> None:
+        """Refuse a change that could not be kept."""
+        try:
+            with tempfile.NamedTemporaryFile(dir=self.path.parent, prefix=f".{self.path.name}."):
+                pass
+        except OSError as error:
+            raise _cannot_write(self.path, error) from None
+
     def write(self, document: dict[str, Any]) -> None:
         """Let the file say what runs."""
         text = document_text(document, self.path).encode()
-        before = self.path.read_bytes() if self.path.exists() else None
+        try:
+            before = self.path.read_bytes() if self.path.exists() else None
+        except OSError as error:
+            raise _cannot_write(self.path, error) from None
         if before == text:
             return
         if before is not None and before != self._written:
@@ -71,5 +82,8 @@ def replace_file(path: Path, content: bytes) -> None:
             Path(name).unlink(missing_ok=True)
             raise
     except OSError as error:
-        problem = f"cannot write the file: {error.strerror}"
-        raise UsageError("CANNOT_WRITE", problem, where=str(path)) from None
+        raise _cannot_write(path, error) from None
+
+
+def _cannot_write(path: Path, error: OSError) -> UsageError:
+    return UsageError("CANNOT_WRITE", f"cannot write the file: {error.strerror}", where=str(path))

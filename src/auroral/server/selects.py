@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from starlette.requests import Request
@@ -13,6 +14,8 @@ from auroral.engine import Engine
 from auroral.server.offload import EngineCalls
 from auroral.server.problems import RequestError
 from auroral.server.settings import ServerLimits
+
+T = TypeVar("T")
 
 
 class Selects:
@@ -34,7 +37,7 @@ class Selects:
         """At most one row more than an answer may have, which then says that there are more."""
         return self._engine.sql(query, self._most + 1, job=job)
 
-    async def run(self, request: Request, answer: Callable[[], bytes], job: str) -> bytes:
+    async def run(self, request: Request, answer: Callable[[], T], job: str) -> T:
         """What a SELECT gives; it ends when nobody waits for it any more."""
         self._running.add(job)
         asked = asyncio.ensure_future(self._calls.run(answer))
@@ -73,7 +76,7 @@ class PreparedSelect:
         """What it gives."""
         return self._selects.rows(self._query, self._job)
 
-    async def run(self, request: Request, answer: Callable[[], bytes]) -> bytes:
+    async def run(self, request: Request, answer: Callable[[], T]) -> T:
         """Make an answer of its rows."""
         return await self._selects.run(request, answer, self._job)
 
@@ -84,7 +87,7 @@ async def _disconnected(request: Request) -> None:
         pass
 
 
-def _goes_on(asked: asyncio.Future[bytes]) -> bool:
+def _goes_on(asked: asyncio.Future[Any]) -> bool:
     """Whether nobody waits for a call any more that has not ended."""
     if asked.cancelled():
         return True

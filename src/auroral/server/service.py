@@ -7,13 +7,13 @@ import datetime as dt
 import hashlib
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from auroral.engine import Engine
 from auroral.engine.lifecycle.edits import read_edit
-from auroral.errors import AuroralError, NetworkError, UsageError, closest, list_existing
+from auroral.errors import AuroralError, NetworkError, RunError, UsageError, closest, list_existing
 from auroral.ids import MemberId
 from auroral.network.network import Network
 from auroral.network.positions import DocumentPositions
@@ -25,6 +25,7 @@ from auroral.server.models import StudioLayout
 from auroral.server.network_file import NetworkFile
 from auroral.server.problems import RequestError
 from auroral.server.settings import ServerSettings
+from auroral.server.taking import TakenPages
 
 
 class EngineService:
@@ -58,6 +59,8 @@ class EngineService:
         self.audit = AuditLog(None if state is None else state / "audit.jsonl")
         self._changes = threading.Lock()
         """Held while the network changes, so that a version that was checked still holds."""
+        self.taken = TakenPages()
+        """Results that may not have arrived."""
         self._layout = StudioLayout()
         self.set_graphs: dict[str, QoS | None] = {}
         """Graphs that were set here and hold in place of declared ones."""
@@ -158,15 +161,8 @@ class EngineService:
             # A query that was added while the engine ran stays what it is.
             wanted.queries = {n: q for n, q in wanted.queries.items() if n not in same}
             if dry_run:
-                return _with_removed(self.engine.preview_change(network=wanted), gone)
-            report = self.engine.modify(network=wanted)
-            running = self.engine.list_entities()["queries"]
-            # Declared before and removed since: the engine takes them for unchanged.
-            back = {n: q for n, q in wanted.queries.items() if n not in running}
-            if gone or back:
-                self.engine.modify(add=back, remove=gone)
-            self._keep()
-            return _with_removed(report, gone)
+                return self.engine.preview_change(network=wanted, remove=gone)
+            return self._kept(lambda: self.engine.modify(network=wanted, remove=gone))
 
     def _take_name(self, wanted: Network) -> None:
         """Give a network the name of the one that runs, if that is empty: else it must have it.
@@ -188,9 +184,7 @@ class EngineService:
         with self._changes:
             edit = read_edit(self.network, add, remove, None)
             self.allowed.require(edit.network or self._with_queries(edit.add))
-            report = self.engine.modify(add=add, remove=remove)
-            self._keep()
-            return report
+            return self._kept(lambda: self.engine.modify(add=add, remove=remove))
 
     def preview_modify(self, add: Mapping[str, Any], remove: list[str]) -> dict[str, list[str]]:
         """What `modify` would do."""
@@ -209,9 +203,7 @@ class EngineService:
                 hint=closest(name, found),
             )
         with self._changes:
-            report = self.engine.modify(remove=[name])
-            self._keep()
-            return report
+            return self._kept(lambda: self.engine.modify(remove=[name]))
 
     def _with_queries(self, queries: Mapping[str, Any]) -> Network:
         """A network of some queries alone, to look at what they name."""
@@ -234,10 +226,26 @@ class EngineService:
                 headers={"ETag": self.version},
             )
 
-    def _keep(self) -> None:
-        """Let the network file say what runs."""
-        if self.file is not None:
+    def _kept(self, change: Callable[[], dict[str, list[str]]]) -> dict[str, list[str]]:
+        """Make a change, and let the network file say what runs.
+
+        Nothing is changed if the file cannot be written. If that fails afterwards, who asked is
+        told that the change is made and not kept; the next change writes the file again.
+        """
+        if self.file is None:
+            return change()
+        self.file.require_writable()
+        report = change()
+        try:
             self.file.write(self.document())
+        except UsageError as error:
+            raise RunError(
+                "NOT_KEPT",
+                f"the change is made, but the network file does not say so: {error.message}",
+                where=error.where,
+                hint="a restart would undo it; make room, and deploy again what runs",
+            ) from None
+        return report
 
     # ── the canvas ──
 
@@ -268,7 +276,3 @@ def version_of(document: Mapping[str, Any]) -> str:
 def _is_plain(network: Network, name: str, sql: str) -> bool:
     """Whether a network declares a query by this text, and says nothing else of it."""
     return name in network.queries and network.queries[name].document() == sql
-
-
-def _with_removed(report: dict[str, list[str]], queries: list[str]) -> dict[str, list[str]]:
-    return {**report, "removed": [*report.get("removed", []), *(f"queries.{n}" for n in queries)]}

@@ -6,7 +6,7 @@ import base64
 import datetime as dt
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -85,6 +85,22 @@ def row_lists(table: pa.Table) -> list[list[Any]]:
         return [[] for _ in range(table.num_rows)]
     columns = [column_values(column) for column in table.columns]
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Names for the keys of an object, where a name may come only once.
+
+    >>> unique_names(["n", "n_2", "n", "n"])
+    ['n', 'n_2', 'n_3', 'n_4']
+    """
+    taken, found = set(names), list[str]()
+    for name in names:
+        unique, number = name, 1
+        while unique in found or (unique != name and unique in taken):
+            number += 1
+            unique = f"{name}_{number}"
+        found.append(unique)
+    return found
 
 
 def row_objects(table: pa.Table) -> list[dict[str, Any]]:
@@ -168,12 +184,13 @@ def json_bytes(value: Any) -> bytes:
     return text.encode("utf-8", errors="replace")
 
 
-def encoded(table: pa.Table, media: str, most_rows: int) -> bytes:
-    """A table in one of `TABLE_TYPES`."""
+def encoded(table: pa.Table, media: str, *, truncated: bool = False) -> bytes:
+    """A table in one of `TABLE_TYPES`; only JSON itself can say that it was `truncated`."""
     if media == JSON:
-        return json_bytes(table_document(table, most_rows))
-    table = table.slice(0, most_rows)
+        document = table_document(table, table.num_rows)
+        return json_bytes({**document, "truncated": True} if truncated else document)
     if media == NDJSON:
+        table = table.rename_columns(unique_names(table.column_names))
         return b"".join(json_bytes(row) + b"\n" for row in row_objects(table))
     if media == CSV:
         return _csv(table)

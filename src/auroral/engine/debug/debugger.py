@@ -120,9 +120,11 @@ class Debugger:
         """The latest tuples of an arc."""
         return self._watch.taps.sample(self._watch.finder, arc, limit, where)
 
-    def point_rows(self, point: str, key: Any, since: Any, until: Any, limit: int) -> pa.Table:
+    def point_rows(
+        self, point: str, key: Any, span: tuple[Any, Any], limit: int, before: int | None
+    ) -> pa.Table:
         """Kept history by key and time."""
-        return kept_rows(self._parts, point, key, (since, until), limit)
+        return kept_rows(self._parts, point, key, span, limit, before)
 
     def follow(self, output: str) -> Follower:
         """Follow an output from now on."""

@@ -80,7 +80,7 @@ class NetworkEditor:
         stored.push(parts.ingest, parts.loop.execution.checked)
         self._bind_more(last=False)
         if edit.whole:
-            parts.changing.change(*queries.declared(), declared=True)
+            parts.changing.change(*queries.declared(restore=not by_file), declared=True)
             self._bind_more(last=by_file)
         left = [name for name in edit.remove if name not in touched]
         if edit.add or left:
@@ -136,6 +136,8 @@ class NetworkEditor:
         self._require(network)
         bound = bound_arcs(network, self._sinks)
         declared = DeclaredNetwork(network, bound, self._demanded(network))
+        if edit.whole:
+            parts.changing.check({}, edit.remove)
         going = [*edit.remove, *queries.undeclared(network)]
         planned = parts.network_changes.plan(declared, going)
         require_output_fields(parts.loop.execution.sinks, planned.output_fields)

@@ -53,24 +53,29 @@ class NetworkEdit:
 def read_edit(current: Network, add: Any, remove: Any, network: Any) -> NetworkEdit:
     """What a call asks for; a mistake says what was expected, and nothing has happened."""
     if network is not None:
-        if add or remove:
+        if add or any(_section_of(current, name) is not None for name in _names(remove)):
             raise UsageError("BAD_CALL", "give a whole network, or what to add and remove")
         if not isinstance(network, Network):
             raise UsageError("BAD_CALL", f"network is a Network, found {network!r}")
-        return NetworkEdit({}, [], network, whole=True)
+        return NetworkEdit({}, _names(remove), network, whole=True)
     if not isinstance(add or {}, Mapping) or not all(isinstance(name, str) for name in add or {}):
         raise UsageError("BAD_CALL", "add maps names to declarations")
     queries, parts = _sorted(add or {})
-    names = [remove] if isinstance(remove, str) else remove
-    names = list(names) if isinstance(names, Iterable) else [names]
-    if not all(isinstance(name, str) for name in names):
-        raise UsageError("BAD_CALL", "remove lists names")
+    names = _names(remove)
     found = {name: _section_of(current, name) for name in names}
     gone = [place for place in found.values() if place is not None]
     left = [name for name, place in found.items() if place is None]
     if not parts and not gone:
         return NetworkEdit(queries, left)
     return NetworkEdit(queries, left, _edited(current, parts, gone))
+
+
+def _names(remove: Any) -> list[str]:
+    names = [remove] if isinstance(remove, str) else remove
+    names = list(names) if isinstance(names, Iterable) else [names]
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError("BAD_CALL", "remove lists names")
+    return names
 
 
 def _sorted(add: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, Any]]]:

@@ -34,14 +34,18 @@ def kept_rows(
     key: Any,
     span: tuple[Any, Any],
     limit: int,
+    before: int | None = None,
 ) -> pa.Table:
     """The latest rows that a point keeps with a value of its key, and within a span of time.
 
     `span` are values of the field by which the arc makes progress, from and up to; on an arc
-    without one they are entry times. The columns `_seq` and `_at` come first.
+    without one they are entry times. Only rows of moments below `before`, if it is given. The
+    columns `_seq` and `_at` come first.
     """
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
         raise UsageError("BAD_CALL", f"limit is a number of rows, not {limit!r}")
+    if before is not None and (not isinstance(before, int) or isinstance(before, bool)):
+        raise UsageError("BAD_CALL", f"before is a moment, not {before!r}")
     loop, history, store = parts.loop, parts.context.history, parts.context.store
     point = history.require(name, parts.context.queries.epochs.latest.declared.network)
     chosen = None if key is None else _predicate(point, key)
@@ -54,6 +58,8 @@ def kept_rows(
         execution.stepper.fold(parts.ingest.seal())
         complete = execution.stepper.emitted_before(point.arc)
         begins = beginning(history, point, execution.watermarks, complete, None)
+    if before is not None:
+        complete = max(min(complete, before), begins)
     if chosen is not None and point.keyed is not None:
         plan = point.keyed.plan(chosen, begins, complete - 1)
         read = point.keyed.lookup if choose_access(plan).how == "lookup" else point.keyed.scan

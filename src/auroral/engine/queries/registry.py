@@ -219,8 +219,11 @@ class QueryRegistry:
         changed = {arc for entry in touched for arc in entry.arcs}
         self.eddies.add_version(changed, moment, always=first)
 
-    def declared(self) -> tuple[dict[str, Query], list[str]]:
-        """What the network says otherwise than it did when this state was left: to add, remove."""
+    def declared(self, *, restore: bool = False) -> tuple[dict[str, Query], list[str]]:
+        """What the network says otherwise than it did when this state was left: to add, remove.
+
+        With `restore` also those queries that somebody has removed since.
+        """
         add: dict[str, Query] = {}
         remove: list[str] = []
         live = {
@@ -228,7 +231,9 @@ class QueryRegistry:
         }
         for name, query in self._network.queries.items():
             before = self._declared.get(name)
-            if before is None or before.declared != self._registrar.declaration_fingerprint(query):
+            same = self._registrar.declaration_fingerprint(query)
+            gone = restore and name not in live
+            if before is None or before.declared != same or gone:
                 add[name] = query
                 remove += [name] if name in live else []
         # What somebody has put in its place since stays.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any
 
+import pyarrow as pa
 from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,9 +14,17 @@ from starlette.responses import Response
 from auroral.errors import UsageError, closest, list_existing
 from auroral.network.types import Schema
 from auroral.server.access import RoleRoute, needs
-from auroral.server.asking import json_response, run, service_of, table_response
+from auroral.server.asking import json_response, most_rows, page_response, run, service_of
 from auroral.server.bodies import media_type, read_rows
 from auroral.server.models import EnqueueReceipt, SqlText, TableRows
+from auroral.server.paging import (
+    HistoryCursor,
+    Page,
+    first_rows,
+    rows_after,
+    rows_before,
+    wanted_rows,
+)
 from auroral.server.problems import bad_query
 from auroral.server.selects import Selects
 from auroral.server.service import EngineService
@@ -22,6 +32,8 @@ from auroral.server.wire_rows import ARROW, CSV, JSON, NDJSON
 
 router = APIRouter(route_class=RoleRoute)
 Limit = Annotated[int, Query(ge=0, le=1_000_000)]
+Reader = Annotated[str | None, Query(min_length=1, max_length=200)]
+Turn = Annotated[int | None, Query(ge=0, lt=1 << 53)]
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _TEXT = {"schema": {"type": "string"}}
 ROWS_BODY: dict[str, Any] = {
@@ -42,7 +54,19 @@ ROWS_BODY: dict[str, Any] = {
     }
 }
 TABLE_ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {NDJSON: _TEXT, CSV: _TEXT, ARROW: _BINARY}}
+    200: {
+        "content": {NDJSON: _TEXT, CSV: _TEXT, ARROW: _BINARY},
+        "headers": {
+            "X-Truncated": {
+                "description": "`true` if rows were left out",
+                "schema": {"type": "string"},
+            },
+            "Link": {
+                "description": "where the next rows are (`rel=next`), if they can be asked for",
+                "schema": {"type": "string"},
+            },
+        },
+    }
 }
 
 
@@ -76,25 +100,52 @@ def _schema(service: EngineService, name: str) -> Schema:
 
 @router.get("/outputs/{output}", response_model=TableRows, responses=TABLE_ANSWERS)
 @needs("operator")
-async def dequeue(request: Request, output: str, limit: Limit = 1000) -> Response:
+async def dequeue(
+    request: Request,
+    output: str,
+    limit: Limit = 1000,
+    reader: Reader = None,
+    turn: Turn = None,
+) -> Response:
     """Take what came on an output or a query since the last call; who takes it has it.
 
-    Results of a step stay together, so there may be some more than `limit`.
+    Results of a step stay together, so there may be some more than `limit`. Who names itself as
+    `reader` and numbers its requests by `turn` gets the rows of a turn again until it asks for a
+    later one, so an answer that does not arrive is not lost.
     """
-    service = service_of(request)
-    most = min(limit, service.settings.limits.answer_rows)
+    engine, most = service_of(request).engine, most_rows(request, limit)
     # A format that cannot have these fields must say so before anything is taken.
-    await table_response(request, lambda: service.engine.dequeue(output, 0))
-    return await table_response(request, lambda: service.engine.dequeue(output, most), whole=True)
+    await page_response(request, lambda: Page(engine.dequeue(output, 0)))
+    return await taken_response(request, output, reader, turn, lambda: engine.dequeue(output, most))
+
+
+async def taken_response(
+    request: Request,
+    output: str,
+    reader: str | None,
+    turn: int | None,
+    dequeue: Callable[[], pa.Table],
+) -> Response:
+    """The rows that a call takes; those of a turn are the same whenever it is asked for."""
+    if (reader is None) != (turn is None):
+        raise bad_query("turn", "reader and turn together", turn)
+    if reader is None or turn is None:
+        return await page_response(request, lambda: Page(dequeue()))
+    taken, who, number = service_of(request).taken, reader, turn
+    return await page_response(request, lambda: Page(taken.take(output, who, number, dequeue)))
 
 
 @router.post("/sql", response_model=TableRows, responses=TABLE_ANSWERS)
 @needs("viewer")
 async def sql(request: Request, text: SqlText) -> Response:
-    """The rows of a SELECT over tables and over what connection points and views keep."""
+    """The rows of a SELECT over tables and over what connection points and views keep.
+
+    If they are more than an answer may have, it has the first, and is marked; LIMIT and OFFSET over
+    an ORDER BY give the others.
+    """
     selects: Selects = request.app.state.selects
-    one = selects.prepare(text.query)
-    return await table_response(request, one.rows, through=one.run)
+    one, most = selects.prepare(text.query), most_rows(request, text.limit)
+    return await page_response(request, lambda: first_rows(one.rows(), most), through=one.run)
 
 
 @router.get("/arcs/{arc:path}/sample", response_model=TableRows, responses=TABLE_ANSWERS)
@@ -107,7 +158,7 @@ async def sample(
 ) -> Response:
     """The latest tuples of an arc, newest last, with `_seq` and `_at`."""
     engine = service_of(request).engine
-    return await table_response(request, lambda: engine.sample(arc, limit, where or None))
+    return await page_response(request, lambda: Page(engine.sample(arc, limit, where or None)))
 
 
 @router.get("/points/{point}/rows", response_model=TableRows, responses=TABLE_ANSWERS)
@@ -119,21 +170,44 @@ async def point_rows(
     since: str | None = None,
     until: str | None = None,
     limit: Annotated[int, Query(ge=1, le=100_000)] = 1000,
+    before: str | None = None,
 ) -> Response:
-    """What a connection point or view keeps, by key and by time; values are JSON or plain text."""
-    engine = service_of(request).engine
+    """The latest rows of a connection point or view, by key and by time, oldest first.
+
+    Values are JSON or plain text. `before` is the place where an earlier page began, which its
+    `Link` names.
+    """
+    engine, most = service_of(request).engine, most_rows(request, limit)
+    cursor = None if before is None else HistoryCursor.parse(before)
+    below = None if cursor is None else cursor.moment + 1
     one, low, high = (None if text is None else _value(text) for text in (key, since, until))
-    return await table_response(
-        request, lambda: engine.point_rows(point, one, low, high, limit=limit)
-    )
+
+    def page() -> Page:
+        wanted = wanted_rows(cursor, most)
+        found = engine.point_rows(point, one, low, high, limit=wanted, before=below)
+        return rows_before(found, cursor, most)
+
+    return await page_response(request, page)
 
 
 @router.get("/tables/{table}", response_model=TableRows, responses=TABLE_ANSWERS)
 @needs("viewer")
-async def table_rows(request: Request, table: str) -> Response:
-    """The rows of a table as they are now, in the order of its key."""
-    engine = service_of(request).engine
-    return await table_response(request, lambda: engine.table(table))
+async def table_rows(
+    request: Request, table: str, limit: Limit = 100_000, after: str | None = None
+) -> Response:
+    """The rows of a table as they are now, in the order of its key.
+
+    `after` is the key of the last row of an earlier page, a JSON list, which its `Link` names.
+    """
+    service, most = service_of(request), most_rows(request, limit)
+
+    def page() -> Page:
+        rows = service.engine.table(table)
+        declared = service.network.tables[table]
+        key = Schema(tuple(declared.schema_.field(name) for name in declared.key))
+        return rows_after(rows, key, after, most)
+
+    return await page_response(request, page)
 
 
 def _json_value(name: str, text: str) -> Any:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from auroral import __version__
 from auroral.server.access import RoleRoute, needs
-from auroral.server.asking import json_response, run, service_of
+from auroral.server.asking import json_response, more_headers, run, service_of
 from auroral.server.models import AnyObject, ServerInfo, Story, WireLimits
 from auroral.server.wire_rows import json_value
 
@@ -34,22 +34,28 @@ async def server(request: Request) -> ServerInfo:
     )
 
 
-@router.get("/entities")
+@router.get("/entities", response_model=dict[str, list[str]])
 @needs("viewer")
 async def entities(
     request: Request,
     kind: str | None = None,
     limit: Annotated[int, Query(ge=1, le=100_000)] = 1000,
     after: str | None = None,
-) -> dict[str, list[str]]:
-    """The names of streams, boxes, outputs and the rest, by kind; `after` goes on behind a name."""
+) -> Response:
+    """The names of streams, boxes, outputs and the rest, by kind; `after` goes on behind a name.
+
+    `X-Truncated` says that a kind has more; of one `kind`, `Link` says where they are.
+    """
     found = await run(request, service_of(request).engine.list_entities)
     chosen = {k: names for k, names in found.items() if kind is None or k == kind}
     page: dict[str, list[str]] = {}
+    more: list[str] = []
     for section, names in chosen.items():
         behind = sorted(names) if after is None else [n for n in sorted(names) if n > after]
         page[section] = behind[:limit]
-    return page
+        more += [section] if len(behind) > limit else []
+    following = {"after": page[more[0]][-1]} if more and kind is not None else {}
+    return json_response(page, headers=more_headers(request, following) if more else {})
 
 
 @router.get("/entities/{name:path}", response_model=AnyObject)

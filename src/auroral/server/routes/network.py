@@ -11,7 +11,14 @@ from starlette.responses import Response
 from auroral.network.json_schema import network_schema
 from auroral.network.yaml_text import yaml_text
 from auroral.server.access import RoleRoute, needs
-from auroral.server.asking import accepted, audited, json_response, run, service_of
+from auroral.server.asking import (
+    accepted,
+    audited,
+    audited_change,
+    json_response,
+    run,
+    service_of,
+)
 from auroral.server.bodies import YAML, media_type, parse_json, read_network, small_body
 from auroral.server.checking import check_document
 from auroral.server.models import (
@@ -70,7 +77,7 @@ async def put_network(
 
     if dry_run:
         return json_response(_report(await run(request, deploy)))
-    report = await audited(request, "deploy", deploy)
+    report = await audited_change(request, "deploy", deploy)
     return json_response(_report(report), headers={"ETag": service.version})
 
 
@@ -99,7 +106,7 @@ async def modify(request: Request, change: ModifyRequest, dry_run: bool = False)
         return ChangeReport(
             **_report(await run(request, lambda: preview(change.add, change.remove)))
         )
-    report = await audited(
+    report = await audited_change(
         request,
         "modify",
         lambda: service.modify(change.add, change.remove),
@@ -114,7 +121,7 @@ async def modify(request: Request, change: ModifyRequest, dry_run: bool = False)
 async def add_query(request: Request, query: NewQuery) -> ChangeReport:
     """Register a continuous query."""
     service = service_of(request)
-    report = await audited(
+    report = await audited_change(
         request, "add query", lambda: service.modify({query.name: query.sql}, []), name=query.name
     )
     return ChangeReport(**_report(report))
@@ -125,7 +132,9 @@ async def add_query(request: Request, query: NewQuery) -> ChangeReport:
 async def remove_query(request: Request, query: str) -> ChangeReport:
     """Remove a continuous query, or one member of a family."""
     service = service_of(request)
-    report = await audited(request, "remove query", lambda: service.remove_query(query), name=query)
+    report = await audited_change(
+        request, "remove query", lambda: service.remove_query(query), name=query
+    )
     return ChangeReport(**_report(report))
 
 
