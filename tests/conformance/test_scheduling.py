@@ -20,7 +20,7 @@ from auroral.engine import parts
 from auroral.engine.ingest import ingest
 from auroral.engine.runtime.queue_memory import QueueMemory
 from auroral.network import declarations, endpoints
-from auroral.network.declarations import SchedulerName, SuperboxMode, TraversalName
+from auroral.network.declarations import SchedulerName, SuperboxMode, TrainOptions, TraversalName
 from auroral.scheduling.flow import FlowModel
 from auroral.scheduling.residency import ResidencyMoves, ResidencyPlanner, WaitingQueue
 
@@ -38,9 +38,22 @@ def options(rng: Random) -> au.EngineOptions:
         scheduler=rng.choice(get_args(SchedulerName)),
         superbox=rng.choice(get_args(SuperboxMode)),
         traversal=rng.choice(get_args(TraversalName)),
-        train=rng.choice(["auto", rng.randint(1, 20)]),
+        spanner=rng.randint(1, 4),
+        train=rng.choice(["auto", rng.randint(1, 20), bounds(rng)]),
         memory=rng.choice([1, 100, 300, 1_000, "1 GB"]),
     )
+
+
+def bounds(rng: Random) -> TrainOptions:
+    """Any bounds of trains."""
+    found: dict[str, Any] = {
+        "tuples": rng.randint(1, 20),
+        "spread": rng.choice([1e-6, "1 ms", "1 min"]),
+        "cost": rng.choice([1e-6, "20 ms", 1.0]),
+        "memory": rng.choice([1, 300, "1 MB"]),
+    }
+    keys = rng.sample(sorted(found), rng.randint(1, 4))
+    return TrainOptions(**{key: found[key] for key in keys})
 
 
 class RestlessPlanner(ResidencyPlanner):

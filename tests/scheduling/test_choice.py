@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from auroral.network.declarations import EngineOptions
+from auroral import Network, NetworkError
+from auroral.network.declarations import EngineOptions, TrainOptions
 from auroral.qos.graphs import QoS
 from auroral.scheduling.flow import FlowModel
 from auroral.scheduling.policies import SchedulerSettings, choose, make_scheduler
@@ -101,3 +102,29 @@ def test_settings_are_those_of_the_engine() -> None:
     found = SchedulerSettings.of(options)
     assert (found.scheduler, found.superbox, found.traversal) == ("fifo", "box", "ml")
     assert (found.train, found.memory_bytes) == (9, options.memory_bytes)
+
+
+def test_bounds_of_trains_and_plans_are_those_of_the_engine() -> None:
+    text = {"tuples": 500, "spread": "2 s", "cost": 0.5, "memory": "4 MB"}
+    options = EngineOptions.model_validate({"train": text, "spanner": 3})
+    found = SchedulerSettings.of(options)
+    assert (found.train, found.train_spread_s, found.train_cost_s) == (500, 2.0, 0.5)
+    assert (found.train_bytes, found.spanner_boxes) == (4 << 20, 3)
+    assert SchedulerSettings.of(EngineOptions(train=TrainOptions(cost="20 ms"))).train == "auto"
+
+
+@pytest.mark.parametrize(
+    ("engine", "told"),
+    [
+        ({"train": {}}, "expected tuples, spread, cost or memory"),
+        ({"train": {"tuples": 0}}, "train"),
+        ({"train": {"spread": "soon"}}, "train.spread"),
+        ({"train": {"cost": "0 s"}}, "train.cost"),
+        ({"train": {"memory": "much"}}, "train.memory"),
+        ({"train": {"seconds": 3}}, "seconds"),
+        ({"spanner": 0}, "spanner"),
+    ],
+)
+def test_bounds_that_cannot_be_are_refused_in_words(engine: dict[str, object], told: str) -> None:
+    with pytest.raises(NetworkError, match=told):
+        Network.parse({"network": "n", "engine": engine})

@@ -409,6 +409,56 @@ LEAST_MEMORY_BYTES = 1 << 20
 """The least memory for queues."""
 
 
+class TrainOptions(Declaration):
+    """What bounds a train: the least of all that are given.
+
+    >>> options = TrainOptions(tuples=500, spread="2 s", cost="100 ms", memory="4 MB")
+    >>> options.spread_s, options.cost_s, options.bytes
+    (2.0, 0.1, 4194304)
+    """
+
+    tuples: Annotated[StrictInt, Field(gt=0)] | None = None
+    """So many tuples."""
+    spread: StrictStr | Annotated[StrictFloat, Field(gt=0)] | None = None
+    """How much later its youngest tuple may have arrived than its oldest."""
+    cost: StrictStr | Annotated[StrictFloat, Field(gt=0)] | None = None
+    """How long a step is expected to take at most."""
+    memory: StrictStr | Annotated[StrictInt, Field(gt=0)] | None = None
+    """How many bytes its tuples may have."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for key in ("spread", "cost"):
+            text = getattr(self, key)
+            if isinstance(text, str):
+                _require_some_time(text, f"train.{key}")
+        if self.memory is not None:
+            size_bytes(self.memory, "train.memory")
+        if (self.tuples, self.spread, self.cost, self.memory) == (None, None, None, None):
+            problem = "expected tuples, spread, cost or memory, found none of them"
+            raise NetworkError("MISSING_KEY", problem, where="key train", hint="or train: auto")
+        return self
+
+    @property
+    def spread_s(self) -> float | None:
+        """The spread of arrival times in seconds."""
+        return _seconds(self.spread, "train.spread")
+
+    @property
+    def cost_s(self) -> float | None:
+        """The expected time of a step in seconds."""
+        return _seconds(self.cost, "train.cost")
+
+    @property
+    def bytes(self) -> int | None:
+        """The size of its tuples."""
+        return None if self.memory is None else size_bytes(self.memory, "train.memory")
+
+
+def _seconds(given: str | float | None, key: str) -> float | None:
+    return duration_us(given, key) / 1e6 if isinstance(given, str) else given
+
+
 class EngineOptions(Declaration):
     """How this network likes to be run."""
 
@@ -420,8 +470,10 @@ class EngineOptions(Declaration):
     """How many boxes run as one."""
     traversal: TraversalName = "auto"
     """In which order the boxes of an application run."""
-    train: Annotated[StrictInt, Field(gt=0)] | Literal["auto"] = "auto"
-    """The most tuples of a step."""
+    spanner: Annotated[StrictInt, Field(gt=0)] = 5
+    """How many boxes with tuples a plan of `superbox: spanner` begins with."""
+    train: Annotated[StrictInt, Field(gt=0)] | Literal["auto"] | TrainOptions = "auto"
+    """The most tuples of a step, or other bounds of it."""
     shedding: SheddingMode = "auto"
     """What is dropped in an overload; auto: nothing unless an output has a loss or value graph."""
     memory: StrictStr | Annotated[StrictInt, Field(gt=0)] = "1 GB"
@@ -466,7 +518,17 @@ class EngineOptions(Declaration):
     @property
     def train_tuples(self) -> int | None:
         """The most tuples of a step; None: any number."""
+        if isinstance(self.train, TrainOptions):
+            return self.train.tuples
         return None if self.train == "auto" else self.train
+
+    @property
+    def train_bounds(self) -> TrainOptions | None:
+        """Other bounds of a step than its tuples, if there are any."""
+        train = self.train
+        if not isinstance(train, TrainOptions):
+            return None
+        return train if (train.spread, train.cost, train.memory) != (None, None, None) else None
 
     @property
     def memory_bytes(self) -> int:

@@ -48,7 +48,7 @@ def step_stories(
 
 def _is_in_turn(options: EngineOptions, graphs: Iterable[QoS | None]) -> bool:
     """Whether superboxes take turns: nobody says that some results are more urgent."""
-    if options.superbox in ("application", "spanner"):
+    if options.superbox in ("application", "spanner") or options.train_bounds is not None:
         return False
     if options.scheduler == "auto":
         return not any(qos is not None and qos.latency is not None for qos in graphs)

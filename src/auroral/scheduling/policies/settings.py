@@ -55,12 +55,17 @@ class SchedulerSettings:
     @classmethod
     def of(cls, options: EngineOptions) -> SchedulerSettings:
         """The settings of a network."""
+        bounds = options.train_bounds
         return cls(
             scheduler=options.scheduler,
             superbox=options.superbox,
             traversal=options.traversal,
-            train=options.train,
+            train=options.train_tuples or "auto",
             memory_bytes=options.memory_bytes,
+            train_spread_s=bounds.spread_s if bounds else None,
+            train_cost_s=bounds.cost_s if bounds else None,
+            train_bytes=bounds.bytes if bounds else None,
+            spanner_boxes=options.spanner,
             weighs_trains=True,
             results_at_end=True,
         )
