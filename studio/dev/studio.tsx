@@ -54,11 +54,11 @@ function figures(network: NetworkDocument, tick: number): Partial<Picture> {
   const streams = new Set(Object.keys(network.streams ?? {}));
   return {
     arcs: Object.fromEntries(nodes.flatMap((node) => node.outputs).map((port) => [port.arc, streams.has(port.arc) ? arcFigures({ rate: 12_400, queued: overload ? 19_100 : 980, oldest_s: overload ? 3 : 1.2 }) : arcFigures({ rate: 30, queued: port.arc === "shift" ? 5 : 0, oldest_s: 0.1 })])),
-    boxes: of("box", (_, at) => boxFigures({ in_rate: 12_400, out_rate: 312.4, selectivity: 0.0252, cost_s: at % 3 ? 14.3e-3 : 0, held: at % 2 ? 5 : 1312, shed: overload && !at ? 143_000 : 0, late: at === 4 ? { closed: 42 } : {} })),
+    boxes: of("box", (name, at) => boxFigures({ superbox: name, in_rate: 12_400, out_rate: 312.4, selectivity: 0.0252, cost_s: at % 3 ? 14.3e-3 : 0, held: at % 2 ? 5 : 1312, shed: overload && !at ? 143_000 : 0, late: at === 4 ? { closed: 42 } : {} })),
     outputs: of("output", (_, at) => outputFigures({ utility: at ? 1 : 0.69, latency_s: at ? 1.7 : 0.187, rate: 6 * at, recent_utility: recent, shed: overload && !at ? 12_300 : 0 })),
     points: of("point", () => ({ rows: 38_240, bytes: 3_400_000, oldest: null, attached: [] })),
     drops: overload ? [{ arc: "readings", superbox: "watch", rate: 1, interval: null, outputs: ["alerts"], since_us: 0, dropped: 12_300 }] : [],
-    moves: overload ? [{ box: "quality", text: "passed past shift: it lets fewer tuples pass", past: "shift", place: "quality", target: "shift", tactic: "passed" }] : [],
+    moves: overload ? [{ box: "quality", text: "passed past shift: it lets fewer tuples pass", past: "shift", place: "quality", target: "shift", tactic: "passed", side: "" }] : [],
   };
 }
 

@@ -48,8 +48,9 @@ function Studio() {
   useFollowing();
   const empty = useDraft((state) => state.loaded && isEmpty(state.draft ?? emptyNetwork()));
   const { sideOpen, inspectorOpen, bottomOpen, searchOpen, deployOpen } = useUi();
+  const inspecting = inspectorOpen && !empty;
   return (
-    <div className={`studio ${sideOpen ? "" : "no-side"} ${inspectorOpen ? "" : "no-inspector"} ${bottomOpen ? "" : "no-bottom"}`}>
+    <div className={`studio ${sideOpen ? "" : "no-side"} ${inspecting ? "" : "no-inspector"} ${empty ? "empty" : ""} ${bottomOpen ? "" : "no-bottom"}`}>
       <TopBar />
       <SidePanel />
       <main className="stage">
@@ -57,7 +58,7 @@ function Studio() {
         <Canvas />
         {empty && <Welcome />}
       </main>
-      <Inspector />
+      {!empty && <Inspector />}
       <BottomPanel />
       {searchOpen && <SearchDialog />}
       {deployOpen && <DeployDialog />}

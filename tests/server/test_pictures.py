@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auroral.network.network import Network
+from auroral.optimizer.diagram import Move
 from auroral.server.delta import apply_patch, merge_patch, without_nulls
 from auroral.server.history import PictureHistory
 from auroral.server.picture import EngineSample, RateMeter, counted, picture_of
@@ -90,6 +91,26 @@ def test_a_picture_is_what_the_types_of_the_page_say() -> None:
     assert picture["outputs"]["alerts"]["waiting"] == 2
     assert picture["points"]["recent"]["rows"] == 3
     assert picture["rate"] == 1.5
+
+
+def test_a_picture_says_where_the_optimiser_lets_a_box_run() -> None:
+    network = Network.parse(PLANT)
+    _, after = sample_of(network, READINGS)
+    move = Move("hot", "wide", "hot", "wide", why="it lets 2 % pass")
+    after.stats["optimizer"]["moves"].append(move.document())
+    picture = picture_of(after, RateMeter(0.0), wiring_of(network, {}), lambda _name: [])
+    assert picture["moves"] == [
+        {
+            "box": "hot",
+            "text": "passed past wide: it lets 2 % pass",
+            "past": "wide",
+            "place": "hot",
+            "target": "wide",
+            "tactic": "passed",
+            "side": "",
+        }
+    ]
+    assert picture["moves"][0].keys() == fields_of("MoveFigures")
 
 
 def fields_of(name: str) -> set[str]:

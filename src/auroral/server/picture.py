@@ -266,7 +266,12 @@ def _interval(given: Any) -> str | None:
 
 
 def _moves(stats: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What the optimiser changed: why, and where the box stood and runs now."""
     return [
-        {"box": str(move["box"]), "text": f"{move['tactic']} past {move['past']}: {move['why']}"}
+        {
+            "box": str(move["box"]),
+            "text": f"{move['tactic']} past {move['past']}: {move['why']}",
+            **{key: str(move[key]) for key in ("past", "place", "target", "tactic", "side")},
+        }
         for move in stats["optimizer"]["moves"]
     ]

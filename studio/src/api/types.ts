@@ -154,7 +154,15 @@ export type DropFigures = {
   dropped: number;
 };
 /** What the optimiser changed: `box` was declared at `place` and runs where `target` was, or its join at `target` drops for it. */
-export type MoveFigures = { box: string; text: string; past: string; place: string; target: string; tactic: "passed" | "sifted" | "combined" | "narrowed" };
+export type MoveFigures = {
+  box: string;
+  text: string;
+  past: string;
+  place: string;
+  target: string;
+  tactic: "passed" | "sifted" | "combined" | "narrowed";
+  side: string;
+};
 export type Breakpoint = {
   id: string;
   arc: string;

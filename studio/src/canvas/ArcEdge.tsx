@@ -2,11 +2,14 @@ import { BaseEdge, EdgeLabelRenderer, getBezierPath, type EdgeProps } from "@xyf
 import { memo } from "react";
 
 import { Icon } from "../components/Icon";
-import { useDraft } from "../store/draft";
 import { useLive } from "../store/live";
 import { useArcLook } from "../watch/arcLook";
 import { useDrops } from "../watch/DropMarks";
+import { useUi } from "../store/ui";
+import { useGhosts } from "../watch/moves";
 import { useFlow, type FlowEdge } from "./flow";
+import { useModel } from "./model";
+import type { SceneEdge } from "./scene";
 
 /** An arc: thick by rate, coloured by pressure, with its queue, breakpoint and drop box on it. */
 export const ArcEdge = memo(function ArcEdge(props: EdgeProps<FlowEdge>) {
@@ -16,7 +19,7 @@ export const ArcEdge = memo(function ArcEdge(props: EdgeProps<FlowEdge>) {
   const look = useArcLook(arc);
   const [path, x, y] = getBezierPath(props);
   const target = useFlow((state) => state.target === id);
-  const deployed = useDraft((state) => !state.diff.added.some((ref) => ref.name === edge?.target.replace(/^output:/, "") || ref.name === edge?.source));
+  const deployed = useModel((state) => state.changes.get(edge?.target ?? "") !== "added" && state.changes.get(edge?.source ?? "") !== "added");
   const tone = deployed ? look.tone : "idle";
   const classes = `arc tone-line-${tone} ${selected ? "selected" : ""} ${edge?.implied ? "implied" : ""} ${deployed ? "" : "draft"} ${target ? "target" : ""}`;
   return (
@@ -27,12 +30,13 @@ export const ArcEdge = memo(function ArcEdge(props: EdgeProps<FlowEdge>) {
           <title>{look.title}</title>
         </path>
       )}
-      <ArcMarks arc={arc} target={edge?.target ?? ""} x={x} y={y} label={look.label} tone={tone} />
+      {edge && <ArcMarks edge={edge} middle={{ x, y }} source={{ x: props.sourceX, y: props.sourceY }} target={{ x: props.targetX, y: props.targetY }} label={look.label} tone={tone} />}
     </>
   );
 });
 
-type MarksProps = { arc: string; target: string; x: number; y: number; label: string; tone: string };
+type Point = { x: number; y: number };
+type MarksProps = { edge: SceneEdge; middle: Point; source: Point; target: Point; label: string; tone: string };
 
 /** A drop box stands where its superbox reads the arc. */
 function useDrop(arc: string, target: string) {
@@ -40,32 +44,65 @@ function useDrop(arc: string, target: string) {
   return useDrops().find((one) => one.arc === arc && one.superbox === superbox);
 }
 
-function ArcMarks({ arc, target, x, y, label, tone }: MarksProps) {
-  const breakpoint = useLive((state) => {
+function useBreakpoint(arc: string) {
+  return useLive((state) => {
     const found = state.picture?.debug.breakpoints.find((one) => one.arc === arc);
     return found ? { condition: found.condition, enabled: found.enabled, hit: state.picture?.debug.hit?.breakpoint === found.id } : null;
   });
-  const drop = useDrop(arc, target);
-  if (!breakpoint && !drop && !label) return null;
+}
+
+/**
+ * What stands on an arc. Queue and breakpoint are those of the arc: of several edges the first has them, at the source.
+ * A drop box and what the optimiser moved stand before what reads.
+ */
+function ArcMarks({ edge, middle, source, target, label, tone }: MarksProps) {
+  const breakpoint = useBreakpoint(edge.arc);
+  const drop = useDrop(edge.arc, edge.target);
+  const ghosts = useGhosts(edge.target, edge.index);
+  const own = edge.first && (breakpoint || label);
+  if (!own && !drop && !ghosts.length) return null;
+  const at = edge.shared ? { x: source.x + 32, y: source.y } : middle;
   return (
     <EdgeLabelRenderer>
-      <div className="arc-marks" style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}>
-        {breakpoint && (
-          <span className={`arc-break ${breakpoint.enabled ? "" : "off"} ${breakpoint.hit ? "hit" : ""}`} title={`breakpoint${breakpoint.condition ? `: ${breakpoint.condition}` : ""}`}>
-            <span className="dot" aria-hidden="true" />
-            {breakpoint.condition ?? <span className="hidden-text">breakpoint</span>}
-          </span>
-        )}
-        {drop && (
-          <span className="arc-drop" title={`The load shedder drops ${Math.round(drop.rate * 100)} %${drop.interval ? ` where ${drop.interval}` : ""} for ${drop.outputs.join(", ")}; ${drop.dropped} so far`}>
-            <Icon name="cut" />
-            {Math.round(drop.rate * 100)} %
-          </span>
-        )}
-        {label && <span className={`arc-queue tone-${tone}`}>{label}</span>}
-      </div>
+      {own && (
+        <div className="arc-marks" style={{ transform: `translate(-50%, -50%) translate(${at.x}px, ${at.y}px)` }}>
+          {breakpoint && (
+            <span className={`arc-break ${breakpoint.enabled ? "" : "off"} ${breakpoint.hit ? "hit" : ""}`} title={`breakpoint${breakpoint.condition ? `: ${breakpoint.condition}` : ""}`}>
+              <span className="dot" aria-hidden="true" />
+              {breakpoint.condition ?? <span className="hidden-text">breakpoint</span>}
+            </span>
+          )}
+          {label && (
+            <span className={`arc-queue tone-${tone}`} title={`${label} queued`}>
+              {label}
+            </span>
+          )}
+        </div>
+      )}
+      {(drop || ghosts.length > 0) && (
+        <div className="arc-marks" style={{ transform: `translate(-100%, -100%) translate(${target.x - 6}px, ${target.y - 6}px)` }}>
+          {drop && (
+            <span className="arc-drop" title={`The load shedder drops ${Math.round(drop.rate * 100)} %${drop.interval ? ` where ${drop.interval}` : ""} for ${drop.outputs.join(", ")}; ${drop.dropped} so far`}>
+              <Icon name="cut" />
+              {Math.round(drop.rate * 100)} %
+            </span>
+          )}
+          {ghosts.map((ghost) => (
+            <button key={ghost.box} type="button" className="arc-ghost" title={`${ghost.box} runs here: ${ghost.text}`} onClick={() => tellStory(ghost.box)} data-testid={`ghost-${ghost.box}`}>
+              <Icon name="filter" />
+              {ghost.box}
+            </button>
+          ))}
+        </div>
+      )}
     </EdgeLabelRenderer>
   );
+}
+
+/** Select a box, and open its story. */
+function tellStory(name: string): void {
+  useUi.getState().select({ kind: "box", name });
+  useUi.getState().openInspector("story");
 }
 
 export const edgeTypes = { arc: ArcEdge };

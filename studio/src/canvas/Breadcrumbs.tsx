@@ -1,7 +1,8 @@
 import { Panel } from "@xyflow/react";
 
 import { useDraft } from "../store/draft";
-import { useFocus, zoomInto } from "./groups";
+import { useFocus } from "./focus";
+import { zoomInto } from "./groups";
 import { useModel } from "./model";
 
 /** The way out of the groups that the person has gone into. */

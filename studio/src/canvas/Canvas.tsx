@@ -1,4 +1,4 @@
-import { Background, MiniMap, ReactFlow, ReactFlowProvider, SelectionMode, useReactFlow, useStore, type FinalConnectionState, type IsValidConnection } from "@xyflow/react";
+import { Background, ReactFlow, ReactFlowProvider, SelectionMode, useReactFlow, useStore, type FinalConnectionState, type IsValidConnection } from "@xyflow/react";
 import { useCallback, useEffect, useRef, useState, type DragEvent } from "react";
 
 import { mayEdit, useEditReason, useSession } from "../store/session";
@@ -13,10 +13,15 @@ import { openQuickMenu } from "./menu";
 import { useModel } from "./model";
 import { nodeTypes } from "./nodes";
 import { QuickMenu } from "./QuickMenu";
-import { reveal } from "./groups";
+import { zoomInto } from "./groups";
+import { frameUnder } from "./membership";
 import { DRAGGED_KIND } from "../palette/dragging";
 import { onCanvasKey } from "./keys";
-import { tellViewport } from "./viewport";
+import { Overview } from "./Overview";
+import { PausedBanner } from "./PausedBanner";
+import { frameAt } from "./scene";
+import { useRefit, useViewRequests } from "./useView";
+import { chooseView, tellFlow } from "./viewport";
 
 const DELETE_KEYS = null;
 const MULTI_KEYS = ["Shift", "Meta", "Control"];
@@ -36,53 +41,14 @@ const screenPoint = (event: MouseEvent | TouchEvent): Point => {
   return { x: at?.clientX ?? 0, y: at?.clientY ?? 0 };
 };
 
-/** Run once everything that is shown has its place, and is drawn; gives what takes the wish back. */
-function whenPlaced(work: () => void): () => void {
-  let frame = 0;
-  const draw = () => {
-    frame = requestAnimationFrame(() => (frame = requestAnimationFrame(work)));
-  };
-  if (!useModel.getState().scene.missing.size) {
-    draw();
-    return () => cancelAnimationFrame(frame);
-  }
-  const stop = useModel.subscribe((state) => {
-    if (state.scene.missing.size) return;
-    stop();
-    draw();
-  });
-  return () => {
-    stop();
-    cancelAnimationFrame(frame);
-  };
-}
-
-/** Carry out what other parts ask of the canvas: fit, centre, go to a bookmark. */
-function useViewRequests(ready: boolean): void {
-  const request = useUi((state) => state.view);
-  const flow = useReactFlow<FlowNode, FlowEdge>();
-  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-  useEffect(() => {
-    if (!request || !ready) return;
-    const duration = calm ? 0 : 240;
-    if (request.kind === "fit") return whenPlaced(() => void flow.fitView({ padding: 0.06, maxZoom: 1, duration }));
-    else if (request.kind === "goto") void flow.setViewport({ x: request.x, y: request.y, zoom: request.zoom }, { duration });
-    else {
-      const wanted = request.node.split("/")[0] ?? request.node;
-      reveal(wanted);
-      const group = useModel.getState().grouping.groups.has(wanted);
-      const limits = group ? { padding: 0.06, maxZoom: 1 } : { padding: 0.4, maxZoom: Math.max(1, flow.getZoom()), minZoom: 0.5 };
-      return whenPlaced(() => void flow.fitView({ nodes: [{ id: wanted }], ...limits, duration }));
-    }
-  }, [request, flow, calm, ready]);
-}
-
-/** From far away cards show their names only: the rest could not be read. */
+/** What could not be read is not drawn: from afar cards show name and one figure, from far away the name. */
 function Distance() {
-  const far = useStore((state) => state.transform[2] < 0.4);
+  const detail = useStore((state) => (state.transform[2] < 0.36 ? "far" : state.transform[2] < 0.68 ? "mid" : ""));
   useEffect(() => {
-    document.querySelector(".canvas")?.classList.toggle("far", far);
-  }, [far]);
+    const canvas = document.querySelector(".canvas");
+    canvas?.classList.toggle("far", detail === "far");
+    canvas?.classList.toggle("mid", detail === "mid");
+  }, [detail]);
   return null;
 }
 
@@ -94,9 +60,10 @@ function Flow() {
   const [started, setStarted] = useState(false);
   const first = useRef(true);
   useViewRequests(started);
+  useRefit(started);
   useEffect(() => {
-    tellViewport(() => flow.getViewport());
-    return () => tellViewport(null);
+    tellFlow(flow);
+    return () => tellFlow(null);
   }, [flow]);
 
   useEffect(() => {
@@ -118,7 +85,7 @@ function Flow() {
       stopConnecting();
       if (!arc || state.isValid || state.toNode) return;
       const at = screenPoint(event);
-      openQuickMenu(at, flow.screenToFlowPosition(at), arc);
+      openQuickMenu(at, flow.screenToFlowPosition(at), [{ id: "out", label: "", arc }]);
     },
     [flow],
   );
@@ -164,10 +131,11 @@ function Flow() {
       }}
       onConnectEnd={onConnectEnd}
       isValidConnection={isValid}
+      onMoveStart={(event) => event && chooseView()}
       onNodeDrag={(event, node) => {
-        if (!isLoose(node.id)) return;
         const { x, y } = screenPoint(event);
-        const target = edgeAt(x, y);
+        const frame = frameUnder(node);
+        const target = (isLoose(node.id) && edgeAt(x, y)) || (frame && frame !== node.parentId ? frame : null);
         if (target !== useFlow.getState().target) useFlow.setState({ target });
       }}
       onNodeDragStop={(_, node, moved) => {
@@ -180,8 +148,11 @@ function Flow() {
       onDragOver={onDragOver}
       onDrop={onDrop}
       onDoubleClick={(event) => {
-        if (!(event.target as Element).classList.contains("react-flow__pane") || !mayEdit()) return;
-        openQuickMenu({ x: event.clientX, y: event.clientY }, flow.screenToFlowPosition({ x: event.clientX, y: event.clientY }), null);
+        if (!(event.target as Element).classList.contains("react-flow__pane")) return;
+        const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
+        const frame = frameAt(useModel.getState().scene, at.x, at.y);
+        if (frame) zoomInto(frame);
+        else if (mayEdit()) openQuickMenu({ x: event.clientX, y: event.clientY }, at, []);
       }}
       nodesConnectable={reason === null}
       nodesDraggable={reason === null}
@@ -200,7 +171,8 @@ function Flow() {
     >
       <Distance />
       <Background gap={24} size={1} />
-      <MiniMap pannable zoomable ariaLabel="Map of the network" className="minimap" />
+      <Overview />
+      <PausedBanner />
       <CanvasControls />
       <Breadcrumbs />
     </ReactFlow>

@@ -3,14 +3,14 @@ import { memo, useMemo } from "react";
 import { useLive } from "../store/live";
 import { count, rate } from "../watch/format";
 import { useModel } from "./model";
-import { around } from "./scene";
+import { nodesInside } from "./inside";
 
 /** A closed group shows the sums of what is inside. */
 export const GroupFigures = memo(function GroupFigures({ id }: { id: string }) {
   const grouping = useModel((state) => state.grouping);
   const graph = useModel((state) => state.graph);
   const names = useMemo(
-    () => [...graph.nodes.values()].filter((node) => node.kind === "box" && around(grouping, node.id).includes(id)).map((node) => node.name),
+    () => nodesInside(graph, grouping, id).filter((each) => graph.nodes.get(each)?.kind === "box"),
     [graph, grouping, id],
   );
   const sums = useLive((state) => {

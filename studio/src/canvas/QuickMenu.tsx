@@ -3,14 +3,26 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import type { PaletteEntry } from "../api/types";
 import { Icon } from "../components/Icon";
 import { useSession } from "../store/session";
-import { addEntry, connectTo } from "./actions";
+import { addEntry, connectTo, type Point } from "./actions";
 import { fitsOf } from "./connecting";
 import { fittingEntries } from "./fit";
-import { closeQuickMenu, useQuickMenu } from "./menu";
+import type { OutPort } from "./graph";
+import { closeQuickMenu, openQuickMenu, useQuickMenu } from "./menu";
 import { useModel } from "./model";
 import { iconOf } from "./nodes";
 
 type Choice = { key: string; label: string; note: string; icon: ReturnType<typeof iconOf>; run: () => void };
+
+/** The ports that a wire can begin at. */
+function portChoices(ports: OutPort[], at: Point, place: Point | null): Choice[] {
+  return ports.map((port) => ({
+    key: port.id,
+    label: `from ${port.label || port.arc}`,
+    note: `arc ${port.arc}`,
+    icon: "point",
+    run: () => openQuickMenu(at, place, [port]),
+  }));
+}
 
 /** What an arc can go into: boxes to add, and inputs that are there. */
 function choices(arc: string | null, palette: PaletteEntry[], place: { x: number; y: number } | null): Choice[] {
@@ -38,12 +50,13 @@ function choices(arc: string | null, palette: PaletteEntry[], place: { x: number
 }
 
 function Menu() {
-  const { at, place, arc } = useQuickMenu();
+  const { at, place, ports } = useQuickMenu();
+  const arc = ports.length === 1 ? (ports[0]?.arc ?? null) : null;
   const palette = useSession((state) => state.palette);
   const [text, setText] = useState("");
   const [cursor, setCursor] = useState(0);
   const box = useRef<HTMLDivElement>(null);
-  const all = useMemo(() => choices(arc, palette, place), [arc, palette, place]);
+  const all = useMemo(() => (ports.length > 1 ? portChoices(ports, at, place) : choices(arc, palette, place)), [arc, ports, at, palette, place]);
   const words = text.trim().toLowerCase();
   const found = words ? all.filter((each) => each.label.toLowerCase().includes(words) || each.note.toLowerCase().includes(words)).sort((a, b) => Number(b.label.startsWith(words)) - Number(a.label.startsWith(words))) : all;
   const current = Math.min(cursor, found.length - 1);
@@ -63,7 +76,7 @@ function Menu() {
       ref={box}
       className="quick-menu"
       role="dialog"
-      aria-label={arc ? `What reads ${arc}` : "Add to the network"}
+      aria-label={arc ? `What reads ${arc}` : ports.length ? "Ports to connect" : "Add to the network"}
       style={{ left: Math.min(at.x, window.innerWidth - 340), top: Math.min(at.y, window.innerHeight - 360) }}
       onKeyDown={(event) => {
         event.stopPropagation();
@@ -75,7 +88,7 @@ function Menu() {
         event.preventDefault();
       }}
     >
-      <input type="search" autoFocus aria-label="Filter" placeholder={arc ? `${arc} →` : "Add a box"} value={text} onChange={(event) => (setText(event.target.value), setCursor(0))} data-testid="quick-filter" />
+      <input type="search" autoFocus aria-label="Filter" placeholder={arc ? `${arc} →` : ports.length ? "Connect from" : "Add a box"} value={text} onChange={(event) => (setText(event.target.value), setCursor(0))} data-testid="quick-filter" />
       <ul role="listbox" aria-label="Choices">
         {found.map((choice, index) => (
           <li
@@ -99,6 +112,6 @@ function Menu() {
 
 export function QuickMenu() {
   const open = useQuickMenu((state) => state.open);
-  const arc = useQuickMenu((state) => state.arc);
-  return open ? <Menu key={arc} /> : null;
+  const ports = useQuickMenu((state) => state.ports);
+  return open ? <Menu key={ports.map((port) => port.arc).join(" ")} /> : null;
 }

@@ -4,15 +4,19 @@ import type { PaletteEntry } from "../api/types";
 import { asObject, freeName, kindOf, membersOf, type Ref } from "../draft/document";
 import { startingDeclaration, stemOf } from "../draft/adding";
 import { connect, disconnect, group, copy, paste, put, remove, setKey, splice, ungroup, type Clip } from "../draft/edits";
+import { moveInto } from "../draft/members";
 import { useDraft } from "../store/draft";
 import { useUi } from "../store/ui";
 import { fitsOf } from "./connecting";
 import { selectedEdges, selectedNodes, selectOnly, useFlow, type FlowNode } from "./flow";
-import { nodeId, type EdgeInfo } from "./graph";
+import { focus } from "./focus";
+import { nodeId, type EdgeInfo, type OutPort } from "./graph";
 import { toggleGroup } from "./groups";
+import { commonGroup, containerAt, declaredName, placeIn, regroup } from "./membership";
 import { useModel } from "./model";
 import { GAP } from "./place";
 import { sizeOf, undisplaced } from "./scene";
+import { bringIntoView } from "./viewport";
 
 export type Point = { x: number; y: number };
 
@@ -26,15 +30,12 @@ function inputOf(edge: EdgeInfo): (Ref & { index: number }) | null {
   return info ? { section: info.section, name: info.name, index: edge.index } : null;
 }
 
-const atPosition = (id: string, { x, y }: Point): Record<string, [number, number]> => {
-  const { scene } = useModel.getState();
-  return { [id]: undisplaced(scene, useDraft.getState().layout, id, x, y) };
-};
-
+/** Select something new and bring it into view; the canvas follows as soon as it has its place. */
 function show(ref: Ref): void {
   const kind = kindOf(ref.section);
-  // The canvas follows as soon as the node has its place.
-  if (kind) useUi.getState().select({ kind, name: ref.name });
+  if (!kind) return;
+  useUi.getState().select({ kind, name: ref.name });
+  bringIntoView(nodeId(ref.section, ref.name));
 }
 
 /** Declare a new entity; it reads `arc` if given, and stands at `at` or beside what it reads. */
@@ -45,12 +46,15 @@ export function addEntry(entry: PaletteEntry, options: { arc?: string; at?: Poin
   const { arc } = options;
   const declaration = startingDeclaration(entry, arc ? report?.arcs[arc] : undefined);
   const id = nodeId(ref.section, name);
+  const container = entry.section !== "boxes" ? null : options.at ? containerAt(options.at) : focus();
   edit(
     (document) => {
-      const made = put(document, ref, entry.section === "queries" && arc ? { sql: `SELECT * FROM ${/[/]/.test(arc) ? `\`${arc}\`` : arc}` } : declaration);
+      const declaring = put(document, ref, entry.section === "queries" && arc ? { sql: `SELECT * FROM ${/[/]/.test(arc) ? `\`${arc}\`` : arc}` } : declaration);
+      const group = declaredName(container);
+      const made = group ? moveInto(declaring, [name], group) : declaring;
       return arc && entry.section !== "queries" ? connect(made, arc, { ...ref, index: 0 }) : made;
     },
-    options.at ? { place: atPosition(id, options.at) } : {},
+    options.at ? { place: placeIn(container, id, options.at) } : {},
   );
   show(ref);
   useUi.getState().openInspector("parameters");
@@ -64,25 +68,33 @@ export function spliceEntry(entry: PaletteEntry, edge: EdgeInfo, at?: Point): vo
   const { draft, report, edit } = useDraft.getState();
   const name = freeName(draft, "boxes", stemOf(entry));
   const declaration = startingDeclaration(entry, report?.arcs[edge.arc]);
-  edit((document) => splice(document, edge.arc, target, name, declaration), { place: placeBetween(edge, name, at) });
+  const container = commonGroup(edge.source, edge.target) ?? (at ? containerAt(at) : null);
+  const group = declaredName(container);
+  edit(
+    (document) => {
+      const made = splice(document, edge.arc, target, name, declaration);
+      return group ? moveInto(made, [name], group) : made;
+    },
+    { place: placeBetween(edge, name, container, at) },
+  );
   show({ section: "boxes", name });
   useUi.getState().openInspector("parameters");
 }
 
 /** The place of a box between the ends of an arc; what stands to the right moves on if there is no room. */
-function placeBetween(edge: EdgeInfo, name: string, at?: Point): Record<string, [number, number]> {
+function placeBetween(edge: EdgeInfo, name: string, container: string | null, at?: Point): Record<string, [number, number]> {
   const { grouping } = useModel.getState();
   const { positions } = useDraft.getState().layout;
   const [from, to] = [positions[edge.source], positions[edge.target]];
-  const together = grouping.parent.get(edge.source) === undefined && grouping.parent.get(edge.target) === undefined;
-  if (!from || !to || !together) return at ? atPosition(name, at) : {};
+  const isHere = (id: string) => (grouping.parent.get(id) ?? null) === container;
+  if (!from || !to || !isHere(edge.source) || !isHere(edge.target)) return at ? placeIn(container, name, at) : {};
   const source = sizeOf(useModel.getState().graph.nodes.get(edge.source) ?? null);
   const left = from[0] + source.width + GAP.x;
   const needed = left + sizeOf(null).width + GAP.x - to[0];
   const made: Record<string, [number, number]> = { [name]: [left, Math.round((from[1] + to[1]) / 2)] };
   if (needed > 0)
     for (const [id, [x, y]] of Object.entries(positions))
-      if (x >= to[0] && id !== edge.source && grouping.parent.get(id) === undefined) made[id] = [x + needed, y];
+      if (x >= to[0] && id !== edge.source && isHere(id)) made[id] = [x + needed, y];
   return made;
 }
 
@@ -100,11 +112,24 @@ export function isLoose(id: string): boolean {
   return info?.kind === "box" && info.inputs.length === 1 && !graph.edges.some((edge) => edge.source === id || edge.target === id);
 }
 
-/** Add from the palette without dragging: it reads the selected arc, or the first arc of the selected node. */
+/** Add without dragging: into the selected arc, else behind the first arc of the selected node. */
 export function addHere(entry: PaletteEntry): void {
+  const [edge] = selectedEdges();
+  if (edge?.data && !selectedNodes().length && entry.section === "boxes" && entry.inputs === "one" && !edge.data.edge.implied && inputOf(edge.data.edge)) {
+    spliceEntry(entry, edge.data.edge);
+    return;
+  }
   const arc = selectedArc();
   const fits = arc !== null && entry.inputs !== "none" && entry.section !== "superboxes";
   addEntry(entry, fits ? { arc } : {});
+}
+
+/** The ports that a wire can begin at: the selected arc, or those of the selected node. */
+export function selectedPorts(): OutPort[] {
+  const [node] = selectedNodes();
+  if (node) return "info" in node.data ? node.data.info.outputs : [];
+  const arc = selectedArc();
+  return arc ? [{ id: "out", label: "", arc }] : [];
 }
 
 /** The arc that the selection stands for. */
@@ -216,8 +241,11 @@ export function pasteCopied(content = clip?.content): void {
 
 // ── moving ──
 
-/** Keep where nodes were dragged to; a node that left its frame to the left or top widens it. */
-export function keepPositions(moved: FlowNode[]): void {
+/** Keep where nodes were dragged to, and in which groups; a node that reaches over its frame to the left or top widens it. */
+export function keepPositions(dragged: FlowNode[]): void {
+  const joined = regroup(dragged);
+  const moved = dragged.filter((node) => !joined.has(node.id));
+  if (!moved.length) return;
   const { scene, grouping } = useModel.getState();
   const { layout, setLayout } = useDraft.getState();
   const positions = { ...layout.positions };

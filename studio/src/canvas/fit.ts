@@ -28,6 +28,8 @@ export function misfit(world: World, arc: string, target: NodeInfo, port: InPort
   if (source.kind === "query") return target.kind === "output" ? null : "Only outputs read a query.";
   if (source.kind === "table" && target.box !== "join") return "Of the boxes only a join takes a table as input.";
   if (target.box === "union" && port.many) return unionMisfit(world, arc, target);
+  const reads = world.graph.edges.find((edge) => edge.target === target.id && edge.targetPort === port.id && !edge.implied);
+  if (reads) return `It reads ${reads.arc} already: remove that arc first.`;
   return null;
 }
 

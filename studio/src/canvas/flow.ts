@@ -6,7 +6,8 @@ import { create } from "zustand";
 import { useUi, type Selection } from "../store/ui";
 import { nodeId, type NodeInfo } from "./graph";
 import { useModel } from "./model";
-import type { GroupInfo, Scene, SceneEdge, SceneNode } from "./scene";
+import type { GroupInfo } from "./grouping";
+import type { Scene, SceneEdge, SceneNode } from "./scene";
 import { sectionOf } from "../draft/document";
 
 export type EntityData = { info: NodeInfo };
@@ -25,6 +26,7 @@ type FlowState = {
 };
 
 const typeOf = (node: SceneNode): string => {
+  if (node.stub) return "stub";
   // React Flow has styles of its own for types called input, output, group and default.
   if (node.group) return node.open ? "frame" : "closed";
   const kind = node.info?.kind ?? "box";
@@ -56,13 +58,14 @@ function flowNode(node: SceneNode, before: FlowNode | undefined): FlowNode {
     width: node.width,
     height: node.height,
     ...(node.parent ? { parentId: node.parent } : { parentId: undefined }),
+    draggable: type === "stub" ? false : undefined,
     ...(type === "frame" ? { dragHandle: ".frame-title", zIndex: -1 } : { zIndex: 0 }),
   } as FlowNode;
 }
 
 function flowEdge(edge: SceneEdge, before: FlowEdge | undefined): FlowEdge {
   const old = before?.data?.edge;
-  if (before && old && old.from === edge.from && old.to === edge.to && old.sourcePort === edge.sourcePort && old.targetPort === edge.targetPort && old.index === edge.index)
+  if (before && old && old.from === edge.from && old.to === edge.to && old.sourcePort === edge.sourcePort && old.targetPort === edge.targetPort && old.index === edge.index && old.first === edge.first && old.shared === edge.shared)
     return before;
   return {
     id: edge.id,

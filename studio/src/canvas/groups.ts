@@ -1,46 +1,41 @@
 /** Opening and closing groups, and going into them. */
 
-import { create } from "zustand";
-
 import { useDraft } from "../store/draft";
 import { useUi } from "../store/ui";
+import { focus, useFocus } from "./focus";
+import { around } from "./grouping";
 import { useModel } from "./model";
-import { around, isOpen } from "./scene";
 
-/** The groups that the person has gone into, outermost first. */
-export const useFocus = create<{ path: string[] }>()(() => ({ path: [] }));
-
-const groupOpen = (id: string): boolean =>
-  isOpen(useDraft.getState().layout, id, useModel.getState().graph.nodes.size);
+const isOpen = (id: string): boolean => useModel.getState().scene.open.has(id);
 
 export function setGroupOpen(ids: string[], open: boolean): void {
   const { layout, setLayout } = useDraft.getState();
-  const changed = ids.filter((id) => groupOpen(id) !== open);
+  const changed = ids.filter((id) => isOpen(id) !== open);
   if (changed.length) setLayout({ open: { ...layout.open, ...Object.fromEntries(changed.map((id) => [id, open])) } });
 }
 
-export const toggleGroup = (id: string): void => setGroupOpen([id], !groupOpen(id));
+export const toggleGroup = (id: string): void => setGroupOpen([id], !isOpen(id));
 
-/** Open the groups around a node so that it is shown. */
+/** Open the groups around a node so that it is shown; leave the group that is shown alone if it is elsewhere. */
 export function reveal(id: string): void {
-  setGroupOpen(around(useModel.getState().grouping, id), true);
+  const { grouping, scene } = useModel.getState();
+  if (scene.nodes.some((node) => node.id === id)) return;
+  const path = around(grouping, id);
+  const root = focus();
+  if (root !== null && !path.includes(root)) useFocus.setState({ path: [] });
+  setGroupOpen(path.slice(path.indexOf(focus() ?? "") + 1), true);
 }
 
-/** Open a group and show it alone; "" shows everything again. */
+/** Show the content of a group alone; "" shows everything again. */
 export function zoomInto(id: string): void {
-  if (!id) {
-    useFocus.setState({ path: [] });
-    useUi.getState().ask({ kind: "fit" });
-    return;
-  }
-  const path = [...around(useModel.getState().grouping, id), id];
-  setGroupOpen(path, true);
-  useFocus.setState({ path });
-  useUi.getState().ask({ kind: "center", node: id });
+  useFocus.setState({ path: id ? [...around(useModel.getState().grouping, id), id] : [] });
+  useUi.getState().select(null);
+  useUi.getState().ask({ kind: "fit" });
 }
 
-/** The nodes inside a group, through all levels. */
-export function inside(id: string): string[] {
-  const { grouping, graph } = useModel.getState();
-  return [...graph.nodes.keys()].filter((node) => around(grouping, node).includes(id));
+/** Show the group around the one that is shown alone; tells whether there was one. */
+export function zoomOut(): boolean {
+  const { path } = useFocus.getState();
+  if (path.length) zoomInto(path.at(-2) ?? "");
+  return path.length > 0;
 }

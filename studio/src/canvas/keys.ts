@@ -4,11 +4,12 @@ import type { KeyboardEvent } from "react";
 
 import { mayEdit } from "../store/session";
 import { useUi } from "../store/ui";
-import { nudgeSelected, removeSelected, selectedArc } from "./actions";
-import { selectedNodes, selectOnly, useFlow } from "./flow";
-import { toggleGroup, zoomInto } from "./groups";
+import { nudgeSelected, removeSelected, selectedPorts } from "./actions";
+import { selectedEdges, selectedNodes, selectOnly, useFlow } from "./flow";
+import { toggleGroup, zoomInto, zoomOut } from "./groups";
 import { openQuickMenu } from "./menu";
-import { walk, type Direction } from "./walk";
+import { panBy, zoomBy } from "./viewport";
+import { cursorNode, forgetKept, keepCursor, walk, type Direction } from "./walk";
 
 const ARROWS: Record<string, Direction> = {
   ArrowLeft: "left",
@@ -17,6 +18,8 @@ const ARROWS: Record<string, Direction> = {
   ArrowDown: "down",
 };
 const NUDGE: Record<Direction, [number, number]> = { left: [-8, 0], right: [8, 0], up: [0, -8], down: [0, 8] };
+
+const PAN: Record<Direction, [number, number]> = { left: [80, 0], right: [-80, 0], up: [0, 80], down: [0, -80] };
 
 /** Where the quick menu opens without a mouse: at the selected node, else in the middle. */
 export function menuPlace(): { x: number; y: number } {
@@ -32,8 +35,12 @@ function arrow(event: KeyboardEvent, direction: Direction): void {
     if (mayEdit()) nudgeSelected(...NUDGE[direction]);
     return;
   }
+  if (event.ctrlKey || event.metaKey) {
+    panBy(...PAN[direction]);
+    return;
+  }
   walk(direction);
-  const [node] = selectedNodes();
+  const node = cursorNode();
   if (node) useUi.getState().ask({ kind: "center", node: node.id });
 }
 
@@ -41,7 +48,7 @@ export function onCanvasKey(event: KeyboardEvent): void {
   const target = event.target as Element;
   if (target.closest("input, textarea, select, [contenteditable]")) return;
   const direction = ARROWS[event.key];
-  const [node] = selectedNodes();
+  const node = cursorNode();
   if (direction) arrow(event, direction);
   else if (event.key === "Delete" || event.key === "Backspace") removeSelected();
   else if (event.key === "Enter" && target.closest("button")) return;
@@ -50,9 +57,14 @@ export function onCanvasKey(event: KeyboardEvent): void {
     useUi.getState().openInspector("parameters");
     requestAnimationFrame(() => document.querySelector<HTMLElement>(".inspector input, .inspector [contenteditable]")?.focus());
   } else if (event.key === "Escape") {
+    forgetKept();
     if (node?.parentId) selectOnly(new Set([node.parentId]), new Set());
-    else selectOnly(new Set(), new Set());
-  } else if (event.key === "c" && !event.ctrlKey && !event.metaKey && mayEdit() && selectedArc()) openQuickMenu(menuPlace(), null, selectedArc());
+    else if (node || selectedEdges().length) selectOnly(new Set(), new Set());
+    else if (!zoomOut()) return;
+  } else if (event.key === " " && !target.closest("button")) keepCursor();
+  else if (event.key === "+" || event.key === "=") zoomBy("in");
+  else if (event.key === "-") zoomBy("out");
+  else if (event.key === "c" && !event.ctrlKey && !event.metaKey && mayEdit() && selectedPorts().length) openQuickMenu(menuPlace(), null, selectedPorts());
   else if (event.key === "o" && node && "group" in node.data) toggleGroup(node.id);
   else if (event.key === "a" && (event.ctrlKey || event.metaKey)) selectOnly(new Set(useFlow.getState().nodes.map((each) => each.id)), new Set());
   else return;

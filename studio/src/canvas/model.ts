@@ -9,7 +9,9 @@ import { useDraft, type DraftState, type Positions } from "../store/draft";
 import { useSession } from "../store/session";
 import { graphOf, nodeId, type EdgeInfo, type Graph, type NodeInfo } from "./graph";
 import { placeAll, placeBeside, itemsIn } from "./place";
-import { groupingOf, sceneOf, type Grouping, type Scene } from "./scene";
+import { focus, useFocus } from "./focus";
+import { groupingOf, type Grouping } from "./grouping";
+import { sceneOf, type Scene } from "./scene";
 
 type CanvasModel = {
   graph: Graph;
@@ -29,7 +31,7 @@ const EMPTY_GROUPING: Grouping = { groups: new Map(), parent: new Map() };
 export const useModel = create<CanvasModel>()(() => ({
   graph: EMPTY_GRAPH,
   grouping: EMPTY_GROUPING,
-  scene: { nodes: [], edges: [], missing: new Map() },
+  scene: { nodes: [], edges: [], open: new Set(), missing: new Map() },
   problems: new Map(),
   changes: new Map(),
   placed: false,
@@ -112,7 +114,8 @@ function rebuild(state: DraftState, before: DraftState | null): void {
       ...state.diff.added.map((ref): [string, "added"] => [nodeId(ref.section, ref.name), "added"]),
       ...state.diff.changed.map((ref): [string, "changed"] => [nodeId(ref.section, ref.name), "changed"]),
     ]);
-  if (change.graph || state.layout !== before?.layout) change.scene = sceneOf(graph, grouping, state.layout);
+  if (change.grouping && useFocus.getState().path.some((id) => !grouping.groups.has(id))) useFocus.setState({ path: [] });
+  if (change.graph || state.layout !== before?.layout) change.scene = sceneOf(graph, grouping, state.layout, focus());
   useModel.setState(change);
   if (change.scene) void placeMissing();
 }
@@ -123,4 +126,9 @@ useDraft.subscribe((state, before) => {
 });
 useSession.subscribe((state, before) => {
   if (state.palette !== before.palette) rebuild(useDraft.getState(), null);
+});
+useFocus.subscribe(() => {
+  const { graph, grouping } = useModel.getState();
+  useModel.setState({ scene: sceneOf(graph, grouping, useDraft.getState().layout, focus()) });
+  void placeMissing();
 });

@@ -8,9 +8,12 @@ import { Icon, isIcon, type IconName } from "../components/Icon";
 import { BoxFiguresRow } from "../watch/BoxFiguresRow";
 import { OutputGauge } from "../watch/OutputGauge";
 import { PointFigures } from "../watch/PointFigures";
-import type { EntityData, GroupData } from "./flow";
+import { useMovedAway } from "../watch/moves";
+import { useUi } from "../store/ui";
+import { useFlow, type EntityData, type GroupData } from "./flow";
 import type { NodeInfo } from "./graph";
 import { GroupFigures } from "./GroupFigures";
+import { useInside } from "./inside";
 import { toggleGroup, zoomInto } from "./groups";
 import { useModel } from "./model";
 import { Ports } from "./Ports";
@@ -89,10 +92,17 @@ function Telling({ info }: { info: NodeInfo }) {
 }
 
 const BoxNode = memo(function BoxNode({ data: { info }, selected }: EntityProps) {
+  const moved = useMovedAway(info.name);
   return (
-    <Card info={info} selected={selected} className={`box kind-${info.kind}`}>
+    <Card info={info} selected={selected} className={`box kind-${info.kind} ${moved ? "moved" : ""}`}>
       <Head info={info} />
-      <Telling info={info} />
+      {moved ? (
+        <div className="card-telling card-moved" title={moved}>
+          ↤ {moved}
+        </div>
+      ) : (
+        <Telling info={info} />
+      )}
       <Boundary label="figures" quiet>
         <BoxFiguresRow name={info.name} />
       </Boundary>
@@ -137,13 +147,30 @@ const PointNode = memo(function PointNode({ data: { info }, selected }: EntityPr
   );
 });
 
+/** An end outside of the group that is shown alone; a double click leads to it. */
+const StubNode = memo(function StubNode({ data: { info }, selected }: EntityProps) {
+  const leave = () => {
+    zoomInto("");
+    useUi.getState().ask({ kind: "center", node: info.id });
+  };
+  return (
+    <div className={`card stub ${selected ? "selected" : ""}`} data-testid={`stub-${info.name}`} role="group" aria-label={`${info.box || info.kind} ${info.name}, outside of this group`} title="outside of this group" onDoubleClick={leave}>
+      <Ports info={info} />
+      <Icon name={iconOf(info)} />
+      <span className="card-name">{info.name}</span>
+    </div>
+  );
+});
+
+/** Open, close, and the state of what is inside. */
 const GroupNode = memo(function GroupNode({ id, data: { group }, selected }: GroupProps) {
+  const sums = useInside(id);
   return (
     <div
-      className={`card box group-card ${selected ? "selected" : ""}`}
+      className={`card box group-card ${selected ? "selected" : ""} ${sums.drafts ? "draft" : ""} ${sums.problems.length ? "invalid" : ""}`}
       data-testid={`node-${group.name}`}
       role="group"
-      aria-label={`closed group ${group.title}`}
+      aria-label={`closed group ${group.title}${sums.problems.length ? `, ${sums.problems.length} problems` : ""}${sums.drafts ? `, ${sums.drafts} not deployed` : ""}`}
       onDoubleClick={() => zoomInto(id)}
     >
       <Handle id="in" type="target" position={Position.Left} className="port implied" isConnectable={false} />
@@ -160,15 +187,31 @@ const GroupNode = memo(function GroupNode({ id, data: { group }, selected }: Gro
           <Icon name="fit" />
         </button>
       </div>
-      <div className="card-telling">{group.members} inside</div>
+      <div className="card-telling">
+        {group.members} inside
+        {sums.drafts > 0 && `, ${sums.drafts} in draft`}
+        {sums.breakpoints > 0 && (
+          <span className="group-breakpoints">
+            {" "}
+            ● {sums.breakpoints}
+            <span className="hidden-text"> breakpoints</span>
+          </span>
+        )}
+      </div>
       <GroupFigures id={id} />
+      {sums.problems.length > 0 && (
+        <span className="card-problem" role="img" aria-label={`${sums.problems.length} problems`} title={sums.problems.join("\n")}>
+          {sums.problems.length}
+        </span>
+      )}
     </div>
   );
 });
 
 const FrameNode = memo(function FrameNode({ id, data: { group }, selected }: GroupProps) {
+  const target = useFlow((state) => state.target === id);
   return (
-    <div className={`frame ${selected ? "selected" : ""}`} data-testid={`node-${group.name}`} role="group" aria-label={`group ${group.title}`}>
+    <div className={`frame ${selected || target ? "selected" : ""}`} data-testid={`node-${group.name}`} role="group" aria-label={`group ${group.title}`}>
       <div className="frame-title" onDoubleClick={() => zoomInto(id)}>
         <Icon name="group" />
         <span className="card-name">{group.title}</span>
@@ -185,6 +228,7 @@ export const nodeTypes = {
   stream: StreamNode,
   sink: OutputNode,
   point: PointNode,
+  stub: StubNode,
   closed: GroupNode,
   frame: FrameNode,
 };

@@ -4,7 +4,8 @@ import type { ELK, ElkNode } from "elkjs/lib/elk-api";
 
 import type { Layout } from "../api/types";
 import type { Graph } from "./graph";
-import { FRAME, sizeOf, TOP, type Grouping } from "./scene";
+import { TOP, type Grouping } from "./grouping";
+import { FRAME, sizeOf } from "./scene";
 
 type Positions = Layout["positions"];
 type Link = { source: string; target: string; sourcePort: string; targetPort: string };

@@ -4,7 +4,9 @@ import type { Layout, NetworkDocument } from "../api/types";
 import { fitting, fittingEntries } from "./fit";
 import { graphOf, type NodeInfo } from "./graph";
 import { elkGraph, placeBeside } from "./place";
-import { groupingOf, labelRoom, sceneOf, sizeOf, undisplaced } from "./scene";
+import { groupingOf, openGroups } from "./grouping";
+import { frameAt, labelRoom, placesOf, sceneOf, sizeOf, undisplaced } from "./scene";
+import { intoView } from "./viewport";
 
 const plant: NetworkDocument = {
   network: "plant",
@@ -93,13 +95,65 @@ describe("scene", () => {
     expect(scene.missing.get("")).toContain("both");
   });
 
-  it("groups a large network by application and closes the groups", () => {
-    const boxes = Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`b${n}`, { box: "map", input: n % 200 ? `b${n - 1}` : "s" }]));
-    const large: NetworkDocument = { network: "large", streams: { s: { schema: "a int" } }, boxes, outputs: { one: { from: "b199" }, two: { from: "b399" } } };
-    const drawn = graphOf(large, null, []);
-    const scene = sceneOf(drawn, groupingOf(large, drawn), { positions: { s: [0, 0], "application:one": [200, 0], "application:two": [200, 200] }, open: {}, bookmarks: [] });
-    expect(scene.nodes.map((node) => node.id).sort()).toEqual(["application:one", "application:two", "s"]);
-    expect(scene.missing.size).toBe(0);
+  it("shows a group alone, with the ends of its arcs outside beside it", () => {
+    const scene = sceneOf(graph, grouping, layout(true), "group:heat");
+    const find = (id: string) => scene.nodes.find((node) => node.id === id);
+    expect(scene.nodes.map((node) => node.id).sort()).toEqual(["both", "hot", "means", "readings"]);
+    expect(scene.nodes.filter((node) => node.stub).map((node) => node.id)).toEqual(["readings", "both"]);
+    expect((find("readings")?.x ?? 0) + (find("readings")?.width ?? 0)).toBeLessThan(find("hot")?.x ?? 0);
+    expect(find("both")?.x).toBeGreaterThan((find("means")?.x ?? 0) + (find("means")?.width ?? 0));
+    expect(find("hot")?.parent).toBeNull();
+    expect(scene.edges.map((edge) => edge.id).sort()).toEqual(["hot.high-both", "hot.high-means", "hot.low-both", "readings-hot"]);
+  });
+
+  it("finds the innermost frame at a place", () => {
+    const scene = sceneOf(graph, grouping, layout(true));
+    expect(frameAt(scene, 340, 60)).toBe("group:heat");
+    expect(frameAt(scene, 10, 10)).toBeNull();
+    expect(frameAt(scene, 340, 60, new Set(["group:heat"]))).toBeNull();
+    expect(placesOf(scene.nodes).get("hot")).toEqual({ x: 324, y: 40 });
+  });
+
+  it("says of several edges of an arc which is the first", () => {
+    const edges = sceneOf(graph, grouping, layout(true)).edges.filter((edge) => edge.arc === "hot.high");
+    expect(edges.map((edge) => [edge.first, edge.shared])).toEqual([[true, true], [false, true]]);
+  });
+});
+
+describe("large networks", () => {
+  const chain = (amount: number, prefix: string) => Object.fromEntries(Array.from({ length: amount }, (_, n) => [`${prefix}${n}`, { box: "map", input: n ? `${prefix}${n - 1}` : "s" }]));
+  const network = (boxes: NetworkDocument["boxes"], groups: Record<string, string[]> = {}): NetworkDocument => {
+    const ends = Object.keys(boxes ?? {}).filter((name) => !Object.values(boxes ?? {}).some((box) => (box as { input: string }).input === name));
+    return { network: "large", streams: { s: { schema: "a int" } }, boxes, groups, outputs: Object.fromEntries(ends.map((name) => [`to_${name}`, { from: name }])) };
+  };
+  const openIn = (document: NetworkDocument, open: Layout["open"] = {}) => {
+    const drawn = graphOf(document, null, []);
+    const groups = groupingOf(document, drawn);
+    return { groups: groups.groups, open: openGroups(drawn, groups, { positions: {}, open, bookmarks: [] }) };
+  };
+
+  it("are grouped by application, and the groups are closed", () => {
+    const { groups, open } = openIn(network({ ...chain(200, "a"), ...chain(200, "b") }));
+    expect([...groups.keys()]).toEqual(["application:to_a199", "application:to_b199"]);
+    expect(open.size).toBe(0);
+  });
+
+  it("close the largest groups only, as far as needed", () => {
+    const members = (prefix: string, amount: number) => Array.from({ length: amount }, (_, n) => `${prefix}${n}`);
+    const document = network({ ...chain(250, "a"), ...chain(80, "b") }, { large: members("a", 250), small: members("b", 80) });
+    expect([...openIn(document).open]).toEqual(["group:small"]);
+    expect(openIn(document, { "group:small": false }).open).toEqual(new Set(["group:large"]));
+    expect(openIn(document, { "group:large": true }).open.has("group:large")).toBe(true);
+  });
+
+  it("group by application what is in no declared group", () => {
+    const document = network({ ...chain(200, "a"), ...chain(200, "b"), ...chain(3, "c") }, { few: ["c0", "c1", "c2"] });
+    expect([...openIn(document).groups.keys()]).toContain("application:to_a199");
+    expect([...openIn(document).open]).toEqual(["group:few"]);
+  });
+
+  it("leave a network as it is that shows no more than that", () => {
+    expect(openIn(network({ ...chain(140, "a"), ...chain(140, "b") })).groups.size).toBe(0);
   });
 });
 
@@ -119,6 +173,16 @@ describe("placing", () => {
   });
 });
 
+describe("view", () => {
+  const size = { width: 1000, height: 600 };
+  it("moves no more than needed for a card to be seen", () => {
+    const card = { x: 0, y: 0, width: 200, height: 80 };
+    expect(intoView(card, { x: 100, y: 100, zoom: 1 }, size)).toBeNull();
+    expect(intoView(card, { x: 900, y: 100, zoom: 1 }, size)).toEqual({ x: 776, y: 100, zoom: 1 });
+    expect(intoView(card, { x: 100, y: -50, zoom: 0.5 }, size)).toEqual({ x: 100, y: 24, zoom: 0.5 });
+  });
+});
+
 describe("fit", () => {
   const field = (type: string) => ({ fields: [{ name: "a", type }], progress: [] });
   const world = { document: plant, graph, arcs: { "hot.high": field("int"), "hot.low": field("int"), means: field("string"), readings: field("int") } };
@@ -127,13 +191,21 @@ describe("fit", () => {
     const fits = fitting(world, "means");
     expect(fits.has("hot")).toBe(false);
     expect(fits.has("both")).toBe(false);
-    expect([...(fits.get("named") ?? [])]).toEqual(["in0", "in1"]);
     expect(fitting(world, "readings").has("both")).toBe(true);
   });
 
+  it("leaves inputs alone that have an arc already", () => {
+    expect(fitting(world, "means").has("named")).toBe(false);
+    expect(fitting(world, "means").has("output:out")).toBe(false);
+    const open = { ...plant, boxes: { ...plant.boxes, named: { box: "join", inputs: ["both", ""] } } };
+    expect([...(fitting({ ...world, document: open, graph: graphOf(open, null, []) }, "means").get("named") ?? [])]).toEqual(["in1"]);
+  });
+
   it("lets tables go into joins, and queries into outputs only", () => {
-    expect([...fitting(world, "names").keys()]).toEqual(["named"]);
-    expect([...fitting(world, "q").keys()]).toEqual(["output:out"]);
+    const open: NetworkDocument = { ...plant, boxes: { ...plant.boxes, named: { box: "join" } }, outputs: { out: {} } };
+    const free = { ...world, document: open, graph: graphOf(open, null, []) };
+    expect([...fitting(free, "names").keys()]).toEqual(["named"]);
+    expect([...fitting(free, "q").keys()]).toEqual(["output:out"]);
   });
 
   it("offers what can read an arc", () => {

@@ -6,33 +6,36 @@
  * it brings everything back to where it was.
  */
 
-import type { Layout, NetworkDocument } from "../api/types";
-import { entries, membersOf, parents } from "../draft/document";
-import { nodeId, type EdgeInfo, type Graph, type NodeInfo } from "./graph";
+import type { Layout } from "../api/types";
+import type { EdgeInfo, Graph, NodeInfo } from "./graph";
+import { contents, openGroups, TOP, type GroupInfo, type Grouping } from "./grouping";
 
 export type Size = { width: number; height: number };
-export type GroupInfo = { id: string; name: string; title: string; declared: boolean; members: number };
 export type SceneNode = Size & {
   id: string;
   info: NodeInfo | null;
   group: GroupInfo | null;
   open: boolean;
   parent: string | null;
+  /** It stands outside of the group that is shown alone, and is connected with it. */
+  stub: boolean;
   x: number;
   y: number;
 };
-export type SceneEdge = EdgeInfo & { from: string; to: string };
+/** `first` of the edges of its arc; the arc is `shared` if there are others. */
+export type SceneEdge = EdgeInfo & { from: string; to: string; first: boolean; shared: boolean };
 export type Scene = {
   nodes: SceneNode[];
   edges: SceneEdge[];
+  /** Groups that are open, shown or not. */
+  open: Set<string>;
   /** By container (a group's id, or "") what has no position yet. */
   missing: Map<string, string[]>;
 };
 
-export const TOP = "";
-export const MANY_BOXES = 300;
 export const FRAME = { top: 40, side: 24, bottom: 24 };
 const CARD: Size = { width: 192, height: 88 };
+const STUB = { width: 152, height: 40, away: 80, gap: 16 };
 
 const LABEL = { character: 5.6, margin: 8 };
 
@@ -63,56 +66,11 @@ export function sizeOf(info: NodeInfo | null): Size {
   }
 }
 
-/** Groups, and by node or group the group around it. */
-export type Grouping = { groups: Map<string, GroupInfo>; parent: Map<string, string> };
-
-/** Declared groups; without any, in a large network, one for each application. */
-export function groupingOf(document: NetworkDocument, graph: Graph): Grouping {
-  const groups = new Map<string, GroupInfo>();
-  const parent = new Map<string, string>();
-  for (const [name] of entries(document, "groups")) {
-    const id = nodeId("groups", name);
-    groups.set(id, { id, name, title: name, declared: true, members: membersOf(document, name).length });
-  }
-  for (const [member, group] of parents(document)) {
-    const id = graph.nodes.has(member) ? member : nodeId("groups", member);
-    if (graph.nodes.has(id) || groups.has(id)) parent.set(id, nodeId("groups", group));
-  }
-  if (!groups.size && graph.nodes.size > MANY_BOXES) addApplications(graph, groups, parent);
-  return { groups, parent };
-}
-
-function addApplications(graph: Graph, groups: Map<string, GroupInfo>, parent: Map<string, string>): void {
-  const into = new Map<string, string[]>();
-  for (const edge of graph.edges) into.set(edge.target, [...(into.get(edge.target) ?? []), edge.source]);
-  for (const output of graph.nodes.values()) {
-    if (output.kind !== "output" && output.kind !== "view") continue;
-    const id = `application:${output.name}`;
-    let members = 0;
-    const stack = [output.id];
-    for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
-      const info = graph.nodes.get(at);
-      if (!info || parent.has(at) || info.kind === "stream" || info.kind === "table") continue;
-      parent.set(at, id);
-      members += 1;
-      stack.push(...(into.get(at) ?? []));
-    }
-    groups.set(id, { id, name: output.name, title: `application ${output.name}`, declared: false, members });
-  }
-}
-
-/** Whether a group is open: as the person left it, else open in a network that is not large. */
-export const isOpen = (layout: Layout, id: string, boxes: number): boolean =>
-  layout.open[id] ?? boxes <= MANY_BOXES;
-
-export function sceneOf(graph: Graph, grouping: Grouping, layout: Layout): Scene {
-  const large = graph.nodes.size;
-  const open = (id: string) => isOpen(layout, id, large);
-  const children = new Map<string, string[]>();
-  for (const id of [...grouping.groups.keys(), ...graph.nodes.keys()]) {
-    const around = grouping.parent.get(id) ?? TOP;
-    children.set(around, [...(children.get(around) ?? []), id]);
-  }
+/** What is shown: everything, or the content of the group `focus` with the ends of its arcs outside. */
+export function sceneOf(graph: Graph, grouping: Grouping, layout: Layout, focus: string | null = null): Scene {
+  const root = focus !== null && grouping.groups.has(focus) ? focus : TOP;
+  const open = openGroups(graph, grouping, layout, root);
+  const children = contents(graph, grouping);
   const nodes: SceneNode[] = [];
   const missing = new Map<string, string[]>();
 
@@ -125,14 +83,14 @@ export function sceneOf(graph: Graph, grouping: Grouping, layout: Layout): Scene
       if (!at) missing.set(container, [...(missing.get(container) ?? []), id]);
       const group = grouping.groups.get(id) ?? null;
       const info = graph.nodes.get(id) ?? null;
-      const shown = group !== null && open(id);
+      const shown = group !== null && open.has(id);
       const before = nodes.length;
       const size = shown ? fill(id) : sizeOf(info);
       const within = nodes.splice(before);
       // Without a place it is not shown, but what is missing inside is known.
       if (!at) continue;
       inner.push(...within);
-      own.push({ id, info, group, open: shown, parent: container || null, x: at[0], y: at[1], ...size });
+      own.push({ id, info, group, open: shown, parent: container === root ? null : container, stub: false, x: at[0], y: at[1], ...size });
     }
     const moved = displaced(own);
     // A parent stands before what is in it.
@@ -141,8 +99,64 @@ export function sceneOf(graph: Graph, grouping: Grouping, layout: Layout): Scene
     const bottom = Math.max(CARD.height, ...moved.map((node) => node.y + node.height));
     return { width: right + FRAME.side, height: bottom + FRAME.bottom };
   };
-  fill(TOP);
-  return { nodes, edges: shownEdges(graph, grouping, new Set(nodes.map((node) => node.id))), missing };
+  fill(root);
+  if (root !== TOP) nodes.push(...stubsOf(graph, grouping, nodes));
+  const shown = new Map(nodes.map((node) => [node.id, node.stub]));
+  return { nodes, edges: shownEdges(graph, grouping, shown), open, missing };
+}
+
+/** By node where it stands on the whole canvas. */
+export function placesOf(nodes: SceneNode[]): Map<string, { x: number; y: number }> {
+  const found = new Map<string, { x: number; y: number }>();
+  for (const node of nodes) {
+    const base = (node.parent && found.get(node.parent)) || { x: 0, y: 0 };
+    found.set(node.id, { x: base.x + node.x, y: base.y + node.y });
+  }
+  return found;
+}
+
+/** The innermost open frame at a place of the canvas; those in `without` do not count. */
+export function frameAt(scene: Scene, x: number, y: number, without: Set<string> = new Set()): string | null {
+  const places = placesOf(scene.nodes);
+  let found: string | null = null;
+  for (const node of scene.nodes) {
+    const at = places.get(node.id);
+    if (!node.open || !at || without.has(node.id)) continue;
+    if (node.parent && without.has(node.parent)) without.add(node.id);
+    else if (x >= at.x && x <= at.x + node.width && y >= at.y && y <= at.y + node.height) found = node.id;
+  }
+  return found;
+}
+
+/** What stands outside and is connected with what is shown: sources to the left of it, targets to the right. */
+function stubsOf(graph: Graph, grouping: Grouping, nodes: SceneNode[]): SceneNode[] {
+  const places = placesOf(nodes);
+  const shownAs = (id: string) => {
+    for (let at: string | undefined = id; at !== undefined; at = grouping.parent.get(at)) if (places.has(at)) return at;
+    return null;
+  };
+  const sides = { left: new Map<string, number>(), right: new Map<string, number>() };
+  for (const edge of graph.edges) {
+    const [from, to] = [shownAs(edge.source), shownAs(edge.target)];
+    if (!from && to && !sides.left.has(edge.source)) sides.left.set(edge.source, places.get(to)?.y ?? 0);
+    if (from && !to && !sides.right.has(edge.target)) sides.right.set(edge.target, places.get(from)?.y ?? 0);
+  }
+  for (const id of sides.left.keys()) sides.right.delete(id);
+  const top = nodes.filter((node) => !node.parent);
+  const left = Math.min(0, ...top.map((node) => node.x)) - STUB.away - STUB.width;
+  const right = Math.max(0, ...top.map((node) => node.x + node.width)) + STUB.away;
+  const column = (side: Map<string, number>, x: number): SceneNode[] => {
+    let free = -Infinity;
+    return [...side].sort((one, other) => one[1] - other[1]).flatMap(([id, wanted]) => {
+      const info = graph.nodes.get(id);
+      if (!info) return [];
+      const height = Math.max(STUB.height, Math.max(info.inputs.length, info.outputs.length) * 16 + 8);
+      const y = Math.max(wanted, free);
+      free = y + height + STUB.gap;
+      return [{ id, info, group: null, open: false, parent: null, stub: true, x, y, width: STUB.width, height }];
+    });
+  };
+  return [...column(sides.left, left), ...column(sides.right, right)];
 }
 
 /** The growth of groups along a line; of those that stand beside each other only the largest counts. */
@@ -177,11 +191,11 @@ function displaced(own: SceneNode[]): SceneNode[] {
   });
 }
 
-/** The position to keep for a node that is shown at (x, y): the reverse of what open groups do. */
-export function undisplaced(scene: Scene, layout: Layout, id: string, x: number, y: number): [number, number] {
-  const node = scene.nodes.find((each) => each.id === id);
+/** The position to keep for a node that is shown at (x, y) of a container: the reverse of what open groups do. */
+export function undisplaced(scene: Scene, layout: Layout, id: string, x: number, y: number, container?: string | null): [number, number] {
+  const parent = container === undefined ? (scene.nodes.find((each) => each.id === id)?.parent ?? null) : container;
   const open = scene.nodes
-    .filter((each) => each.open && each.parent === (node?.parent ?? null) && each.id !== id)
+    .filter((each) => each.open && each.parent === parent && each.id !== id)
     .map((each) => ({ ...each, x: layout.positions[each.id]?.[0] ?? each.x, y: layout.positions[each.id]?.[1] ?? each.y }));
   let [px, py] = [x, y];
   for (let round = 0; round < 4; round += 1) {
@@ -192,26 +206,22 @@ export function undisplaced(scene: Scene, layout: Layout, id: string, x: number,
   return [Math.round(px), Math.round(py)];
 }
 
-/** Edges between what is shown; what a closed group hides is drawn to the group. */
-function shownEdges(graph: Graph, grouping: Grouping, shown: Set<string>): SceneEdge[] {
+/** Edges between what is shown; what a closed group hides is drawn to the group. Stubs are not connected with each other. */
+function shownEdges(graph: Graph, grouping: Grouping, shown: Map<string, boolean>): SceneEdge[] {
   const top = (id: string): string | null => {
     for (let at: string | undefined = id; at !== undefined; at = grouping.parent.get(at)) if (shown.has(at)) return at;
     return null;
   };
   const found = new Map<string, SceneEdge>();
+  const amount = new Map<string, number>();
   for (const edge of graph.edges) {
     const [from, to] = [top(edge.source), top(edge.target)];
-    if (!from || !to || from === to) continue;
+    if (!from || !to || from === to || (shown.get(from) && shown.get(to))) continue;
     const whole = from === edge.source && to === edge.target;
     const key = whole ? edge.id : `${edge.arc}>${from}>${to}`;
-    if (!found.has(key)) found.set(key, { ...edge, id: key, from, to });
+    if (found.has(key)) continue;
+    found.set(key, { ...edge, id: key, from, to, first: !amount.has(edge.arc), shared: false });
+    amount.set(edge.arc, (amount.get(edge.arc) ?? 0) + 1);
   }
-  return [...found.values()];
-}
-
-/** The groups around a node, outermost first. */
-export function around(grouping: Grouping, id: string): string[] {
-  const found: string[] = [];
-  for (let at = grouping.parent.get(id); at !== undefined; at = grouping.parent.get(at)) found.unshift(at);
-  return found;
+  return [...found.values()].map((edge) => ({ ...edge, shared: (amount.get(edge.arc) ?? 0) > 1 }));
 }

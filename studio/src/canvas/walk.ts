@@ -36,8 +36,37 @@ export function stepFrom(nodes: FlowNode[], edges: FlowEdge[], at: Step, directi
   return { node: column[0]?.id ?? node.id };
 }
 
+/** Where the walk is, and the nodes that stay selected while it goes on. */
+let cursor: string | null = null;
+let kept = new Set<string>();
+
+/** The selected node at which the walk is. */
+export function cursorNode(): FlowNode | undefined {
+  const nodes = selectedNodes();
+  return nodes.find((node) => node.id === cursor) ?? nodes[0];
+}
+
+/** What was kept and is not selected any more was given up, with the mouse or otherwise. */
+function stillKept(): Set<string> {
+  const selected = new Set(selectedNodes().map((node) => node.id));
+  kept = new Set([...kept].filter((id) => selected.has(id)));
+  return kept;
+}
+
+/** Keep the node of the walk selected while the walk goes on; the second time, let it go. */
+export function keepCursor(): void {
+  const node = cursorNode();
+  if (!node) return;
+  cursor = node.id;
+  if (!stillKept().delete(node.id)) kept.add(node.id);
+}
+
+export const forgetKept = (): void => void (kept = new Set());
+
 export function walk(direction: Direction): void {
   const { nodes, edges } = useFlow.getState();
-  const to = stepFrom(nodes, edges, { node: selectedNodes()[0]?.id, edge: selectedEdges()[0]?.id }, direction);
-  selectOnly(new Set(to.node ? [to.node] : []), new Set(to.edge ? [to.edge] : []));
+  const [edge] = selectedEdges();
+  const to = stepFrom(nodes, edges, { node: edge ? undefined : cursorNode()?.id, edge: edge?.id }, direction);
+  cursor = to.node ?? null;
+  selectOnly(new Set([...stillKept(), ...(to.node ? [to.node] : [])]), new Set(to.edge ? [to.edge] : []));
 }

@@ -40,7 +40,7 @@ export function DebugControls() {
       />
       <Button
         data-testid="step-tuple"
-        icon="chevron"
+        icon="step_tuple"
         aria-label="Step one tuple"
         title="Run one tuple through the boxes (,)"
         reason={reason ?? (paused ? null : PAUSE_FIRST)}
@@ -69,7 +69,7 @@ function Applications() {
       value={application ?? ""}
       onChange={(event) => chooseApplication(event.target.value || null)}
     >
-      <option value="">all</option>
+      <option value="">all applications</option>
       {outputs.map((name) => (
         <option key={name} value={name}>
           {name}

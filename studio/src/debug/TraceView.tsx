@@ -34,6 +34,12 @@ function Path({ trace, cursor }: { trace: TraceEntry[]; cursor: number }) {
   useEffect(() => {
     list.current?.querySelector<HTMLElement>('[aria-selected="true"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [cursor]);
+  const focusTrace = useDebug((state) => state.focusTrace);
+  useEffect(() => {
+    if (!focusTrace) return;
+    list.current?.focus();
+    useDebug.setState({ focusTrace: false });
+  }, [focusTrace]);
   const pressed = (event: KeyboardEvent) => {
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (!by) return;
@@ -72,7 +78,8 @@ function Step({ entry }: { entry: TraceEntry }) {
       <p className="quiet">
         <strong className="mono">{boxLabel(entry.box)}</strong> in superbox <span className="mono">{boxLabel(entry.superbox)}</span>,{" "}
         {duration(entry.seconds)}
-        {entry.held !== null && <>; {plural(entry.held, "row")} held</>}
+        {total(entry.in) === 0 && "; nothing went in"}
+        {total(entry.out) === 0 && "; nothing came out"}
         {late.map(([reason, number]) => (
           <span key={reason}>
             ; {count(number)} late ({reason})
@@ -82,6 +89,13 @@ function Step({ entry }: { entry: TraceEntry }) {
       <div className="trace-sides">
         <Side label="went in" arcs={entry.in} />
         <Side label="came out" arcs={entry.out} />
+        {entry.held !== null && (
+          <div className="trace-side trace-kept">
+            <h4>
+              <span className="quiet">kept</span> {plural(entry.held, "row")}
+            </h4>
+          </div>
+        )}
       </div>
     </div>
   );
@@ -89,9 +103,9 @@ function Step({ entry }: { entry: TraceEntry }) {
 
 function Side({ label, arcs }: { label: string; arcs: Record<string, TraceRows> }) {
   const names = Object.keys(arcs);
+  if (!names.length) return null;
   return (
     <div className="trace-side">
-      {names.length === 0 && <p className="quiet">Nothing {label}.</p>}
       {names.map((arc) => (
         <ArcRows key={arc} arc={arc} label={label} found={arcs[arc] ?? { rows: [], truncated: 0 }} />
       ))}
@@ -100,7 +114,8 @@ function Side({ label, arcs }: { label: string; arcs: Record<string, TraceRows> 
 }
 
 function ArcRows({ arc, label, found }: { arc: string; label: string; found: TraceRows }) {
-  const names = Object.keys(found.rows[0] ?? {});
+  // A column in which nothing stands says nothing.
+  const names = Object.keys(found.rows[0] ?? {}).filter((name) => found.rows.some((row) => (row[name] ?? null) !== null));
   const rows = found.rows.map((row) => names.map((name) => row[name] ?? null));
   return (
     <>

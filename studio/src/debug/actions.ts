@@ -15,6 +15,8 @@ type DebugUi = {
   trace: TraceEntry[];
   /** The entry of the trace that is shown. */
   cursor: number;
+  /** The step was asked for with the keyboard: the trace takes the focus, so that arrow keys walk along it. */
+  focusTrace: boolean;
   busy: boolean;
 };
 
@@ -22,8 +24,14 @@ export const useDebug = create<DebugUi>()(() => ({
   application: null,
   trace: [],
   cursor: 0,
+  focusTrace: false,
   busy: false,
 }));
+
+// After a reload the trace is that of the latest picture.
+liveStore.subscribe((state, before) => {
+  if (before.picture === null && state.picture?.debug.trace.length && !useDebug.getState().trace.length) useDebug.setState({ trace: state.picture.debug.trace });
+});
 
 export function chooseApplication(application: string | null): void {
   useDebug.setState({ application });
@@ -79,6 +87,13 @@ export const step = (kind: "train" | "tuple") =>
     useUi.getState().openBottom("debug");
     highlight(trace[0]);
   });
+
+/** Step, and go on in the trace with the keyboard. */
+export async function stepAndWalk(kind: "train" | "tuple"): Promise<void> {
+  const before = useDebug.getState().trace;
+  await step(kind);
+  if (useDebug.getState().trace !== before) useDebug.setState({ focusTrace: true });
+}
 
 export const stepTrain = () => step("train");
 export const stepTuple = () => step("tuple");

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import { api } from "../api/client";
+import { api, ProblemError } from "../api/client";
 import type { DebugState, TraceEntry } from "../api/types";
 import { liveStore } from "../store/live";
 import { useUi } from "../store/ui";
 import { picture } from "../testing/picture";
-import { isPaused, pause, stepTuple, useDebug, walk } from "./actions";
+import { isPaused, pause, stepAndWalk, stepTuple, useDebug, walk } from "./actions";
 import { toggleBreakpoint } from "./breakpoints";
 import { readRows } from "./readRows";
 import { boxLabel } from "./boxLabel";
@@ -50,6 +50,24 @@ describe("pausing and stepping", () => {
     await stepTuple();
     expect(useUi.getState().selected?.name).toBe("hot");
     expect(boxLabel("eddy@readings")).toBe("queries over readings");
+  });
+});
+
+describe("the trace", () => {
+  it("takes the focus after a step by the keyboard, not after one that failed", async () => {
+    vi.spyOn(api, "step").mockResolvedValueOnce({ trace: [entry("watch")], state: state({ paused: true }) });
+    await stepAndWalk("tuple");
+    expect(useDebug.getState().focusTrace).toBe(true);
+    useDebug.setState({ focusTrace: false });
+    vi.spyOn(api, "step").mockRejectedValueOnce(new ProblemError({ type: "", title: "", status: 409, detail: "", code: "NOT_PAUSED" }));
+    await stepAndWalk("tuple");
+    expect(useDebug.getState().focusTrace).toBe(false);
+  });
+
+  it("is that of the first picture after a reload", () => {
+    liveStore.setState({ picture: null });
+    liveStore.setState({ picture: picture({ debug: state({ paused: true, trace: [entry("watch")] }) }) });
+    expect(useDebug.getState().trace.map((each) => each.box)).toEqual(["watch"]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { useState } from "react";
 
 import { useModel } from "../canvas/model";
+import { placesOf } from "../canvas/scene";
 import { viewport } from "../canvas/viewport";
 import { Button } from "../components/Button";
 import { useDraft } from "../store/draft";
@@ -13,14 +14,14 @@ const SIZE = { width: 192, height: 96 };
 /** What is seen at a bookmark, as small rectangles. */
 function Thumbnail({ mark }: { mark: Bookmark }) {
   const nodes = useModel((state) => state.scene.nodes);
+  const places = placesOf(nodes);
   const scale = (mark.zoom * SIZE.width) / 1000;
   return (
     <svg className="thumbnail" viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} aria-hidden="true">
-      {nodes
-        .filter((node) => !node.parent && !node.open)
-        .map((node) => (
-          <rect key={node.id} x={(node.x + mark.x / mark.zoom) * scale} y={(node.y + mark.y / mark.zoom) * scale} width={node.width * scale} height={node.height * scale} rx="1" />
-        ))}
+      {nodes.map((node) => {
+        const at = places.get(node.id) ?? node;
+        return <rect key={node.id} className={node.open ? "open" : ""} x={(at.x + mark.x / mark.zoom) * scale} y={(at.y + mark.y / mark.zoom) * scale} width={node.width * scale} height={node.height * scale} rx="1" />;
+      })}
     </svg>
   );
 }

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 
 import { Button } from "../components/Button";
+import { Icon } from "../components/Icon";
 import { useEditReason } from "../store/session";
 import { ImportDialog } from "./ImportDialog";
 import { downloadNetwork } from "./files";
@@ -28,7 +29,10 @@ export function FileMenu() {
   };
   return (
     <div className="menu-anchor" ref={box} onKeyDown={(event) => event.key === "Escape" && setOpen(false)}>
-      <Button look="quiet" icon="down" aria-label="File" aria-haspopup="menu" aria-expanded={open} title="Import, export, help" onClick={() => setOpen(!open)} data-testid="file-menu" />
+      <Button look="quiet" aria-haspopup="menu" aria-expanded={open} title="Import, export, help" onClick={() => setOpen(!open)} data-testid="file-menu">
+        File
+        <Icon name="down" />
+      </Button>
       {open && (
         <div className="menu" role="menu">
           <Button look="quiet" role="menuitem" icon="upload" reason={reason} onClick={choose(() => setShown("import"))} data-testid="import" autoFocus>

@@ -3,7 +3,7 @@
 import { useEffect } from "react";
 
 import { copySelected, groupSelected, pasteCopied, selectedArc } from "../canvas/actions";
-import { stepTrain, stepTuple, togglePause } from "../debug/actions";
+import { stepAndWalk, togglePause } from "../debug/actions";
 import { toggleBreakpoint } from "../debug/breakpoints";
 import { isDirty } from "../draft/diff";
 import { useDraft } from "../store/draft";
@@ -20,8 +20,8 @@ const PLAIN: Keys = {
   f: () => useUi.getState().ask({ kind: "fit" }),
   g: () => mayEdit() && groupSelected(),
   p: () => togglePause(),
-  ".": () => stepTrain(),
-  ",": () => stepTuple(),
+  ".": () => stepAndWalk("train"),
+  ",": () => stepAndWalk("tuple"),
   b: () => {
     const arc = selectedArc();
     if (arc) void toggleBreakpoint(arc);
