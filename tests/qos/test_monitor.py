@@ -54,7 +54,9 @@ def test_readings_are_means_over_the_last_minute(steps: list[Happening], later: 
     now, seen = 0.0, []
     for step in steps:
         now += step.after_s
-        monitor.record(now, step.delays, shed=step.shed, values=np.array(step.values, float))
+        monitor.record(
+            now, step.delays, shed={"random": step.shed}, values=np.array(step.values, float)
+        )
         seen.append((now, step))
     now += later
     recent = [step for at, step in seen if math.floor(at) > math.floor(now) - WINDOW_S]
@@ -90,7 +92,7 @@ def test_readings_are_means_over_the_last_minute(steps: list[Happening], later: 
     assert found is not None
     assert sum(found[1]) == len(values)
     assert monitor.delivered == sum(count for _, step in seen for _, count in step.delays)
-    assert monitor.shed == sum(step.shed for _, step in seen)
+    assert sum(monitor.shed.values()) == sum(step.shed for _, step in seen)
 
 
 @given(happenings)
@@ -101,7 +103,9 @@ def test_what_was_lost_never_falls_and_is_never_more_than_the_time_that_passed(
     now, before = 0.0, 0.0
     for step in steps:
         now += step.after_s
-        monitor.record(now, step.delays, shed=step.shed, values=np.array(step.values, float))
+        monitor.record(
+            now, step.delays, shed={"random": step.shed}, values=np.array(step.values, float)
+        )
         lost = sum(monitor.lost.values())
         assert before <= lost <= now + 1e-9
         before = lost
@@ -112,7 +116,7 @@ def test_utility_that_was_lost_is_integrated_over_time_by_reason() -> None:
     monitor = OutputMonitor(QoS.model_validate(graphs), 0.0)
     monitor.record(10.0, [(6.0, 3)])
     assert monitor.lost == {"latency": pytest.approx(10 * 0.5 / 2), "loss": 0.0}
-    monitor.record(14.0, [(1.0, 6)], shed=3)
+    monitor.record(14.0, [(1.0, 6)], shed={"random": 1, "semantic": 2})
     assert monitor.lost == {
         "latency": pytest.approx(10 * 0.5 / 2),
         "loss": pytest.approx(4 * 0.25 / 2),
@@ -139,10 +143,12 @@ def test_the_good_zone_follows_the_latest_delivery() -> None:
 def test_outputs_without_graphs_are_judged_by_the_default() -> None:
     monitor = QoSMonitor()
     monitor.serve({"any": None}, 0.0)
-    monitor.record("any", 1.0, [(30.5, 10)], shed=90)
+    monitor.record("any", 1.0, [(30.5, 10)], shed={"random": 80})
+    monitor.record("any", 1.0, shed={"random": 6, "semantic": 4})
     found = monitor.statistics(1.0)["any"]
     assert found["latency"] == default_qos().utility("latency", 30.5) == 0.5
     assert (found["loss"], found["utility"], found["shed"], found["delivered"]) == (1, 0.5, 90, 10)
+    assert found["shed_by"] == {"random": 86, "semantic": 4}
     assert not found["good_zone"]
 
 

@@ -277,7 +277,7 @@ def test_what_was_shed_lowers_the_share_delivered() -> None:
     with running(document(outputs=outputs)) as (engine, clock):
         engine.enqueue("reports", rows(40, 40, 40))
         engine.drain()
-        engine._context.quality.monitor.record("alerts", clock.now, shed=1)
+        engine._context.quality.monitor.record("alerts", clock.now, shed={"random": 1})
         found = engine.stats()["qos"]["alerts"]
         assert (found["shed"], found["delivered"], found["loss"]) == (1, 3, 0.75)
 

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "ended": "as finish",
     "wait": "waits for something that happens in the engine's process; `follow` waits for results",
     "receive": "`enqueue` says how many fit, `stats` counts dead letters",
+    "cancel_sql": "the server ends a SELECT for which nobody waits any more",
     "backlog": "for feeds in the engine's process; `stats` has the queues",
     "resolver": "tells types with the engine's Spark; `typecheck` does so on the server",
     "recent_steps_s": "`stats` has their median",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 from auroral.qos.graphs import QoS
@@ -74,7 +75,7 @@ class QoSMonitor:
         now_s: float,
         delays: Sequence[tuple[float, float]] = (),
         *,
-        shed: float = 0.0,
+        shed: Mapping[str, float] = MappingProxyType({}),
         values: Floats | None = None,
     ) -> None:
         """Tuples were delivered, or shed; see `OutputMonitor.record`."""
@@ -136,7 +137,8 @@ def _shown(monitor: OutputMonitor, now_s: float) -> dict[str, Any]:
         "delay_s": None if delay_s is None else round(delay_s, 6),
         "delay_p95_s": None if high_s is None else round(high_s, 6),
         "delivered": round(monitor.delivered),
-        "shed": round(monitor.shed),
+        "shed": round(sum(monitor.shed.values())),
+        "shed_by": {reason: round(count) for reason, count in monitor.shed.items()},
         "lost": {_REASONS[kind]: round(amount, 6) for kind, amount in monitor.lost.items()},
     }
 

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import takewhile
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,8 @@ class OutputSums:
     """What is known of an output since its state directory was made."""
 
     delivered: float
-    shed: float
+    shed: Mapping[str, float]
+    """Results lost because tuples were shed, by reason."""
     lost: Mapping[Kind, float]
     """Utility lost, integrated over seconds, by the kind of graph that says so."""
 
@@ -106,7 +108,8 @@ class OutputMonitor:
         self._seconds: deque[_Second] = deque()
         self._history: deque[_Second] = deque(maxlen=HISTORY_S)
         self.delivered = 0.0
-        self.shed = 0.0
+        self.shed: dict[str, float] = {}
+        """By reason."""
         self.lost: dict[Kind, float] = {}
         """Utility lost so far, integrated over seconds, by the kind of graph that says so."""
         self.serve(qos, since_s)
@@ -134,7 +137,7 @@ class OutputMonitor:
     @property
     def sums(self) -> OutputSums:
         """What a later run has to know, besides the seconds."""
-        return OutputSums(self.delivered, self.shed, dict(self.lost))
+        return OutputSums(self.delivered, dict(self.shed), dict(self.lost))
 
     def seconds_since(self, at: int) -> list[SecondSums]:
         """The seconds from one on in which something came."""
@@ -143,7 +146,7 @@ class OutputMonitor:
 
     def restore(self, sums: OutputSums, seconds: Iterable[SecondSums], now_s: float) -> None:
         """Go on with the sums and the history of an earlier run; means begin anew."""
-        self.delivered, self.shed = sums.delivered, sums.shed
+        self.delivered, self.shed = sums.delivered, dict(sums.shed)
         self.lost = {**self.lost, **sums.lost}
         for one in seconds:
             if now_s - HISTORY_S < one.at < math.floor(now_s):
@@ -156,12 +159,12 @@ class OutputMonitor:
         now_s: float,
         delays: Sequence[tuple[float, float]] = (),
         *,
-        shed: float = 0.0,
+        shed: Mapping[str, float] = MappingProxyType({}),
         values: Floats | None = None,
     ) -> None:
         """A step has delivered tuples: their delays, each with how many tuples have it.
 
-        `shed` tuples were dropped that it would have delivered. `values` are those of the field
+        `shed` says by reason how many more it would have delivered. `values` are those of the field
         that the value graph is about, or a sample of them; NaN is left out.
         """
         second = self._second(now_s)
@@ -179,8 +182,9 @@ class OutputMonitor:
                 second.delays[place] = second.delays.get(place, 0.0) + count
             self.delivered += tuples
             now["latency"] = worth / tuples
-        second.shed += shed
-        self.shed += shed
+        second.shed += sum(shed.values())
+        for reason, count in shed.items():
+            self.shed[reason] = self.shed.get(reason, 0.0) + count
         known = values[~np.isnan(values)] if values is not None else ()
         if isinstance(known, np.ndarray) and len(known):
             now["value"] = self._value(second, known)

@@ -309,7 +309,11 @@ def _outputs(stats: Mapping[str, Any]) -> Iterator[Metric]:
         "Share of outputs outside their good zone.",
         _one(stats["qos_outside"]["share"]),
     )
-    yield from counter("output_shed", "Tuples dropped for it.", _by("output", quality, "shed"))
+    yield from counter(
+        "output_shed",
+        "Results lost because tuples were shed, by reason.",
+        _reasons("output", quality, "shed_by"),
+    )
 
 
 def _queries(stats: Mapping[str, Any]) -> Iterator[Metric]:

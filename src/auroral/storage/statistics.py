@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS arrival_rate (
     stream TEXT PRIMARY KEY, rate REAL NOT NULL, recent REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS queue_age (before INTEGER PRIMARY KEY, age_s REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS output_qos (
-    output TEXT PRIMARY KEY, delivered REAL NOT NULL, shed REAL NOT NULL, lost TEXT NOT NULL);
+    output TEXT PRIMARY KEY, delivered REAL NOT NULL, shed TEXT NOT NULL, lost TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS qos_second (
     output TEXT NOT NULL, second INTEGER NOT NULL, tuples REAL NOT NULL, delay REAL NOT NULL,
     worth REAL NOT NULL, good REAL NOT NULL, shed REAL NOT NULL, valued REAL NOT NULL,
@@ -59,7 +59,7 @@ def write_statistics(db: sqlite3.Connection, statistics: KeptStatistics) -> None
     for output, (sums, seconds) in statistics.outputs.items():
         db.execute(
             "INSERT OR REPLACE INTO output_qos VALUES (?, ?, ?, ?)",
-            (output, sums.delivered, sums.shed, json.dumps(sums.lost)),
+            (output, sums.delivered, json.dumps(sums.shed), json.dumps(sums.lost)),
         )
         db.execute(
             "DELETE FROM qos_second WHERE output = ? AND second < ?",
@@ -86,7 +86,10 @@ def read_statistics(rows: Callable[[str], list[Any]]) -> KeptStatistics:
         {s: KeptRate(*one) for s, *one in rows("SELECT stream, rate, recent FROM arrival_rate")},
         rows("SELECT before, age_s FROM queue_age ORDER BY before"),
         {
-            output: (OutputSums(delivered, shed, json.loads(lost)), seconds.get(output, []))
+            output: (
+                OutputSums(delivered, json.loads(shed), json.loads(lost)),
+                seconds.get(output, []),
+            )
             for output, delivered, shed, lost in found
         },
         loop_s=loop_s,

@@ -23,6 +23,7 @@ from auroral.engine.results.views import View
 from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.stepping import CommittedStep
 from auroral.engine.runtime.train import Train, cut
+from auroral.engine.shedding.dropping import LOST_BY
 from auroral.errors import NetworkError, StateError, UsageError, closest, list_existing
 from auroral.ids import is_eddy
 from auroral.network.check import CheckedNetwork
@@ -63,7 +64,8 @@ class _Told:
     """What one step tells of an output."""
 
     delays: list[tuple[float, float]] = field(default_factory=list)
-    shed: float = 0.0
+    shed: dict[str, float] = field(default_factory=dict)
+    """By reason."""
     segments: list[Segment] = field(default_factory=list)
 
 
@@ -71,7 +73,7 @@ class OutputQuality:
     """Tells the QoS monitor of every step, and knows the graphs that hold now.
 
     The delay of a result is the time from the arrival of its tuples to the commit of the step that
-    made it. A tuple that a step has dropped is counted in `(output, "shed")` of its change.
+    made it. A result that is lost as a step drops tuples is counted in its change, by reason.
     """
 
     def __init__(
@@ -242,8 +244,8 @@ class OutputQuality:
         if is_eddy(name):
             self._tell_shared(served, step, told, now_s)
         for (output, what), count in change.counts.items():
-            if what == "shed" and output in served.declared:
-                told.setdefault(output, _Told()).shed += count
+            if what.startswith(LOST_BY) and output in served.declared:
+                told.setdefault(output, _Told()).shed[what.removeprefix(LOST_BY)] = count
         graphs = self.outputs if told else {}
         for output, one in told.items():
             values = self._values(served, output, graphs.get(output), one.segments, now_s)

@@ -13,7 +13,7 @@ import numpy as np
 from auroral.continuous.boxing.gates import declared_name
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.runtime.train import Train
-from auroral.engine.shedding.dropping import DropCount
+from auroral.engine.shedding.dropping import LOST_BY, DropCount
 from auroral.engine.shedding.places import losses, names_of, objection, shed_shares, upstream
 from auroral.engine.shedding.shed_log import Moments, Place, Shares, ShedLog
 from auroral.engine.shedding.tally import StepTally
@@ -40,8 +40,8 @@ class ShedStep:
 
     rows: tuple[ShedRow, ...] = ()
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    owed: Mapping[str, float] = field(default_factory=dict)
-    """By output, what `counts` leave out, since they are whole numbers."""
+    owed: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """By output and reason, what `counts` leave out, since they are whole numbers."""
 
 
 class SheddingControl:
@@ -65,7 +65,7 @@ class SheddingControl:
         self._lock = threading.Lock()
         self._boxes: dict[Place, tuple[Drop, ...]] = {}
         self._since_us: dict[Place, int] = {}
-        self._owed: dict[str, float] = {}
+        self._owed: dict[tuple[str, str], float] = {}
         self._checked: CheckedNetwork | None = None
         self._superboxes: dict[str, Superbox] = {}
         self._outputs: dict[str, str] = {}
@@ -161,7 +161,7 @@ class SheddingControl:
             return ShedStep()
         rows: list[ShedRow] = []
         counted: dict[tuple[str, str], int] = {}
-        lost: dict[str, float] = {}
+        lost: dict[tuple[str, str], float] = {}
         for arc, drops in train.drops.items():
             count = counts.get(arc, DropCount(0))
             where = train.superbox.name, arc, train.first, train.last
@@ -171,13 +171,16 @@ class SheddingControl:
                 counted[key] = counted.get(key, 0) + dropped
             if count.dropped:
                 for output, each in self._losses_of(train.superbox, arc).items():
-                    lost[output] = lost.get(output, 0.0) + each * count.dropped
-        owed: dict[str, float] = {}
-        for output, more in lost.items():
-            due = self._owed.get(output, 0.0) + more
-            owed[output] = due - int(due)
+                    for why, dropped in count.by_reason.items():
+                        lost[output, why] = lost.get((output, why), 0.0) + each * dropped
+        owed: dict[tuple[str, str], float] = {}
+        for key, more in lost.items():
+            due = self._owed.get(key, 0.0) + more
+            owed[key] = due - int(due)
             if int(due):
-                counted[output, _LOST] = int(due)
+                output, by = key
+                counted[output, LOST_BY + by] = int(due)
+                counted[output, _LOST] = counted.get((output, _LOST), 0) + int(due)
         return ShedStep(tuple(rows), counted, owed)
 
     def _shown_name(self, arc: str) -> str:

@@ -16,6 +16,9 @@ from auroral.spark.running.executor import Files
 from auroral.spark.running.train_file import TrainFile
 from auroral.storage.segment import encode, read_file, write_file
 
+LOST_BY = "lost: "
+"""How the names of counters begin that count what an output has lost; the reason follows."""
+
 
 @dataclass(frozen=True)
 class DropCount:
