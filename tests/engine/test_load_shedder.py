@@ -10,6 +10,7 @@ from auroral import Network, Order, QoS, Window
 from auroral.engine import Engine
 from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.shedding.shedder import PERIOD_S, LoadShedder
+from auroral.errors import RunError
 from auroral.network.declarations import EngineOptions
 from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.trains import DEFAULT_TRAIN
@@ -50,7 +51,10 @@ class Periods:
         with engine._store.lock:
             engine._store.costs = dict.fromkeys(execution.checked.network.boxes, self.cost)
         self.now_s += PERIOD_S
-        self.shedder.tick(execution.checked, execution.superboxes, {}, live=self.live)
+        starting = execution.stepper.starting
+        self.shedder.tick(
+            execution.checked, execution.superboxes, {}, live=self.live, starting=starting
+        )
         return engine.stats()["shedding"]
 
     def drain(self) -> None:
@@ -99,6 +103,7 @@ def test_an_overload_is_shed_and_when_it_ends_nothing_is() -> None:
         period.drain()
         total = engine.stats()["qos"]["o"]
         assert total["shed"] > 0
+        assert total["shed_by"] == {"random": total["shed"]}
         assert total["delivered"] + total["shed"] == engine.stats()["streams"]["s"]["in"]
 
 
@@ -109,6 +114,35 @@ def test_tuples_that_are_processed_at_once_are_not_dropped_however_dear_they_see
             found = period(800, capacity=100_000)
         assert found["load"] > 10
         assert (found["drops"], found["dropped"]) == ([], 0)
+
+
+def test_nothing_is_shed_before_first_calls_and_what_waits_since_then_is_worked_off() -> None:
+    with make_engine(network()) as engine:
+        period = Periods(engine)
+        for _ in range(20):  # Spark compiles
+            found = period(100, capacity=0)
+            assert (found["drops"], found["load"]) == ([], 0.0)
+        for _ in range(40):
+            found = period(300)
+        assert (found["drops"], found["dropped"]) == ([], 0)
+        assert engine.stats()["qos"]["o"]["delivered"] == 40 * 300 + 20 * 100
+
+
+def test_new_superboxes_have_first_calls_and_those_that_stay_have_had_them() -> None:
+    with make_engine(network(superbox="box")) as engine:
+        period = Periods(engine)
+        for _ in range(6):
+            period(100)
+        stepper = engine._loop.execution.stepper
+        assert not stepper.starting
+        added = {"box": "filter", "input": "s", "where": "v > 3"}
+        engine.modify(add={"high": added, "outputs": {"p": {"from": "high"}}})
+        period(100, capacity=0)
+        assert engine._loop.execution.stepper is not stepper
+        assert engine._loop.execution.stepper.starting == {"high"}
+        for _ in range(3):
+            period(100)
+        assert not engine._loop.execution.stepper.starting
 
 
 @pytest.mark.parametrize(
@@ -138,6 +172,7 @@ def test_a_network_that_says_how_sheds_without_graphs(mode: str) -> None:
         (place,) = found["drops"]
         assert place["boxes"][0]["reason"] == mode
         assert list(found["arcs"]["s"]) == [mode]
+        assert list(engine.stats()["qos"]["o"]["shed_by"]) == [mode]
 
 
 @pytest.mark.parametrize(
@@ -195,6 +230,28 @@ def test_graphs_that_are_taken_away_end_shedding() -> None:
         assert engine.stats()["shedding"]["drops"]
         engine.set_qos("o", None)
         assert period(2000)["drops"] == []
+
+
+def test_outputs_that_the_scheduler_does_not_serve_are_left_alone() -> None:
+    net = Network("neglected")
+    stream = net.stream("s", schema="n int, v double")
+    cheap = QoS(loss=[(1, 1), (0, 0.9)])  # whose tuples would be dropped first
+    net.output("o", stream.filter("n >= 0", name="passed"), qos=LOSS)
+    net.output("p", stream.filter("n >= 1", name="left"), qos=cheap)
+    with make_engine(net) as engine:
+        period = Periods(engine)
+        for _ in range(3):
+            period(50)
+        stepper = engine._loop.execution.stepper
+        stepper.halted["left"] = RunError("STEP_TIMEOUT", "it takes too long")
+        for _ in range(20):
+            found = period(800)
+        assert {place["superbox"] for place in found["drops"]} == {"passed"}
+        assert found["load"] < 10
+        stepper.halted.clear()
+        for _ in range(20):
+            found = period(800)
+        assert "left" in {place["superbox"] for place in found["drops"]}
 
 
 def test_what_waits_is_shed_too() -> None:

@@ -33,6 +33,8 @@ class FluidMachine:
     controller: LoadController | None = None
     cost_factor: float = 1.0
     """How much dearer tuples are than the model says."""
+    compiling: bool = False
+    """Nothing is processed while Spark compiles."""
     now_s: float = 0.0
     queues: dict[tuple[str, str], deque[tuple[float, float]]] = field(default_factory=dict)
     decision: SheddingDecision = field(default_factory=SheddingDecision)
@@ -52,7 +54,7 @@ class FluidMachine:
         delays: dict[str, float] = {}
         delivered: dict[str, float] = {}
         self.processed = {}
-        left_s = self.cores * PERIOD_S
+        left_s = 0.0 if self.compiling else self.cores * PERIOD_S
         while left_s > 1e-9:
             waiting = [(queue[0][0], key) for key, queue in self.queues.items() if queue]
             if not waiting:
@@ -65,7 +67,14 @@ class FluidMachine:
             waiting_now = int(sum(count for _, count in held))
             table.fill(name, waiting_now, mean_arrival_s=oldest_s, oldest_arrival_s=oldest_s)
         if self.controller is not None:
-            seen = Observation(PERIOD_S, dict(rates), table, self.now_s, self.processed)
+            seen = Observation(
+                PERIOD_S,
+                dict(rates),
+                table,
+                self.now_s,
+                self.processed,
+                compiling=self.compiling,
+            )
             self.decision = self.controller.observe(seen)
         queued = sum(count for queue in self.queues.values() for _, count in queue)
         return PeriodReport(self.decision, delays, delivered, queued)

@@ -16,6 +16,7 @@ wall clock: a replay of files, which may wait as long as it takes, needs none.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -64,6 +65,10 @@ _BEYOND = 4
 _STALL_S = 1.5
 _STALL_STEPS = 3.0
 """A step that has run for so many times the usual time, and so long, is not about the load."""
+_MOST_COMPILING_S = 60.0
+"""If Spark compiles for longer than this without a pause, what waits counts all the same."""
+_SETTLING_PERIODS = 8
+"""For so long, at most, what has piled up while it compiled may be worked off."""
 _MUCH = 0.2
 """By how much costs, selectivities or shares of streams may differ before plans are made anew."""
 
@@ -87,10 +92,12 @@ class Observation:
     """How long steps usually take, of the superbox whose steps take longest."""
     running_s: float = 0.0
     """For how long the longest of the steps under way has run."""
+    compiling: bool = False
+    """Whether superboxes are in their first calls, or Spark compiles plans in the background."""
     outside: float = 0.0
     """The share of outputs that are outside their good zone."""
     inactive: frozenset[str] = frozenset()
-    """Outputs that the scheduler hardly serves."""
+    """Outputs that the scheduler hardly serves: what waits for them alone does not count."""
 
     @property
     def is_stalled(self) -> bool:
@@ -161,6 +168,12 @@ class LoadController:
         """Rates of the latest periods."""
         self._needs: deque[float] = deque(maxlen=_HOLD)
         self._evidence = OverloadEvidence()
+        self._compiling_s = 0.0
+        """For how long Spark has compiled without a pause."""
+        self._stalled_at_s = -math.inf
+        """When work was stalled last."""
+        self._is_backlog = False
+        """Whether tuples have been late ever since."""
         self._quiet = 0
         self._patience = _PATIENCE
         self._relieved = False
@@ -200,13 +213,14 @@ class LoadController:
         if not self.active:
             return self._decided({}, 0.0, ())
         self._arrived.append(seen.rates)
-        if seen.is_stalled:
+        if self._is_stalled(seen):
             self._evidence.forget()
             self._capacity.forget_run()
             return SheddingDecision(self._drops, load=self._load, level=self._level)
         model = self._with_calls(seen.period_s)
         costs = {name: box.cost_s for name, box in model.boxes.items()}
         waits = self._note(seen, model)
+        self._is_backlog = self._is_backlog and waits.excess >= 1
         self._learn(costs)
         capacity = self._capacity.at(costs) * self._headroom
         load = load_of(model, self._rates) / capacity
@@ -217,6 +231,17 @@ class LoadController:
         if self._level == 1.0 and cause is None:
             return self._decided({}, load, ())
         return self._decide(seen, model, load, cause)
+
+    def _is_stalled(self, seen: Observation) -> bool:
+        """Whether what waits says nothing of the load: because of Spark steps are slow, or were."""
+        self._compiling_s = self._compiling_s + seen.period_s if seen.compiling else 0.0
+        stalled = seen.is_stalled or 0 < self._compiling_s <= _MOST_COMPILING_S
+        if stalled:
+            self._stalled_at_s, self._is_backlog = seen.now_s, True
+        settling_s = seen.now_s - self._stalled_at_s
+        settles = _oldest_arrival_s(seen.queues) <= self._stalled_at_s
+        settles = settles and settling_s <= _SETTLING_PERIODS * seen.period_s
+        return stalled or (settles and self._level == 1.0)
 
     # ── decisions ──
 
@@ -229,6 +254,7 @@ class LoadController:
         if found is None or not self._capacity.is_measurable:
             return None
         far_too_late = waits.excess >= _FAR_TOO_LATE and self._needs[-1] > _ENTER
+        far_too_late = far_too_late and not self._is_backlog
         is_too_much = load * self._headroom > _ENTER  # more arrives than was processed
         return f"{told} and {found}" if is_too_much or far_too_late else None
 
@@ -363,7 +389,7 @@ class LoadController:
         ages = {
             name: max(seen.now_s - seen.queues[name].oldest_arrival_s, 0.0)
             for name in model.boxes
-            if _queued(seen.queues, name)
+            if _queued(seen.queues, name) and not self._serves_only(name, seen.inactive)
         }
         oldest_s = max(ages.values(), default=0.0)
         self._capacity.note(
@@ -372,7 +398,7 @@ class LoadController:
             waiting=max(oldest_s, seen.unfinished_s) >= seen.period_s,
             step_s=seen.step_s,
         )
-        work = sum(_queued(seen.queues, name) * cost for name, cost in to_go.items())
+        work = sum(_queued(seen.queues, name) * to_go[name] for name in ages)
         waits = WaitingWork(
             work,
             oldest_s,
@@ -381,6 +407,11 @@ class LoadController:
         )
         self._evidence.note(waits)
         return waits
+
+    def _serves_only(self, name: str, outputs: Collection[str]) -> bool:
+        """Whether a box is there for some of these outputs and for no others."""
+        found = self._model.outputs_of(name)
+        return bool(found) and all(output in outputs for output in found)
 
     def _learn(self, costs: Mapping[str, float]) -> None:
         """Find out how much the machine does."""
@@ -476,6 +507,12 @@ def _moved(old: Mapping[str, float], new: Mapping[str, float]) -> bool:
         return True
     names: Collection[str] = {*old, *new}
     return any(abs(old.get(n, 0.0) / whole - new.get(n, 0.0) / now) > _MUCH for n in names)
+
+
+def _oldest_arrival_s(queues: QueueTable) -> float:
+    """When what waits longest has arrived."""
+    held = (queue for queue in queues.queues.values() if queue.queued)
+    return min((queue.oldest_arrival_s for queue in held), default=math.inf)
 
 
 def _queued(queues: QueueTable, name: str) -> int:

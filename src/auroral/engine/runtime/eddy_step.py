@@ -118,6 +118,10 @@ class EddyStep:
     def warm_up(self) -> None:
         self._runner.warm_up()
 
+    @property
+    def is_compiling(self) -> bool:
+        return self._runner.is_compiling
+
     def wait(self) -> None:
         self._runner.wait()
 

@@ -79,6 +79,8 @@ class InProcessExecutor:
 class InProcessPlainRunner:
     """Runs superboxes that remember nothing."""
 
+    is_compiling = False
+
     def __init__(self, checked: CheckedNetwork):
         self._checked = checked
 
@@ -122,6 +124,8 @@ class InProcessPlainRunner:
 
 class InProcessKernelRunner:
     """Runs one superbox with state."""
+
+    is_compiling = False
 
     def __init__(
         self,

@@ -247,8 +247,16 @@ class Loop:
         if self._shedder is not None:
             sources = self._sources
             live = sources is None or self.exhausted or not sources.finite
-            trains = execution.stepper.under_way()
-            self._shedder.tick(execution.checked, execution.superboxes, trains, live=live)
+            stepper, drafting = execution.stepper, self._drafting
+            drafts = drafting is not None and not drafting.ready
+            self._shedder.tick(
+                execution.checked,
+                execution.superboxes,
+                stepper.under_way(),
+                live=live,
+                starting=stepper.starting,
+                compiling=drafts or stepper.is_compiling,
+            )
 
     def _recovers(self, watch: EngineWatch) -> bool:
         """Whether tuples are left that have waited because of a pause."""

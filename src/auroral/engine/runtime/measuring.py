@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from auroral.boxes import Map, Union
@@ -121,6 +121,14 @@ class CostMeter:
         passed = {arc: count for arc, count in flow.passed.items() if arc in arcs}
         passed = {arc: n for arc, n in passed.items() if arc not in superbox.sources}
         return {**{(arc, "tuples"): count for arc, count in passed.items()}, **counts}
+
+    def take_over(self, before: CostMeter, kept: Collection[str]) -> None:
+        """Superboxes that stay the same have had the calls that they have had."""
+        self._calls = {name: calls for name, calls in before._calls.items() if name in kept}
+
+    def is_starting(self, superbox: str) -> bool:
+        """Whether the next call of a superbox is one of its first."""
+        return self._calls.get(superbox, 0) < len(_FIRST_CALLS)
 
     def weight_of_call(self, superbox: Superbox) -> float:
         """What the next call of a superbox counts: the first ones say little of what follows."""

@@ -51,6 +51,10 @@ class PlainStep:
     def warm_up(self) -> None:
         self.runner.warm_up(self.superbox)
 
+    @property
+    def is_compiling(self) -> bool:
+        return self.runner.is_compiling
+
     def wait(self) -> None:
         self.runner.wait()
 

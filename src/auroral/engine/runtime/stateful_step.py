@@ -112,6 +112,10 @@ class StatefulStep:
     def warm_up(self) -> None:
         self._runner.warm_up()
 
+    @property
+    def is_compiling(self) -> bool:
+        return self._runner.is_compiling
+
     def wait(self) -> None:
         self._runner.wait()
 

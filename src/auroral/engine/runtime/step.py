@@ -78,6 +78,11 @@ class SuperboxStep(Protocol):
         """Get ready before the first train."""
         ...
 
+    @property
+    def is_compiling(self) -> bool:
+        """Whether something is compiled for it in the background."""
+        ...
+
     def wait(self) -> None:
         """Wait until nothing is compiled for it in the background."""
         ...

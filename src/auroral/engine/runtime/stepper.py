@@ -149,8 +149,12 @@ class Stepper:
             if step.superbox in self._steps
         }
 
-    def take_over(self, before: Stepper) -> None:
-        """Go on with what was measured, and with steps under way, when boxes come or go."""
+    def take_over(self, before: Stepper, kept: Collection[str]) -> None:
+        """Go on with what was measured, and with steps under way, when boxes come or go.
+
+        Nothing needs to be compiled for the superboxes that were `kept`.
+        """
+        self._meter.take_over(before._meter, kept)
         self.durations_s, self.steps = before.durations_s, before.steps
         self._latest = before._latest
         self._running = dict(before._running)
@@ -189,6 +193,20 @@ class Stepper:
         while self._pool.names and self._pool.wait(_GRACE_S):
             take()
         self._pool.close()
+
+    @property
+    def starting(self) -> frozenset[str]:
+        """Superboxes that have not had their first calls, in which Spark compiles."""
+        return frozenset(
+            name
+            for name, step in self._steps.items()
+            if step.superbox.boxes and self._meter.is_starting(name)
+        )
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether Spark compiles plans in the background for trains of other sizes."""
+        return any(step.is_compiling for step in self._steps.values())
 
     @property
     def busy(self) -> bool:
@@ -442,6 +460,7 @@ class Stepper:
         change.counts = {**change.counts, ("steps", superbox.name): 1}
         change.finished_step = running.number
         work: Mapping[str, BoxWork] = {}
+        is_first = self._meter.is_starting(superbox.name)
         if outcome.flow is not None:
             known = self._store.costs
             work = self._meter.work(superbox, outcome.flow, change.counts, ended.core_s)
@@ -459,7 +478,7 @@ class Stepper:
         outcome.after_commit()
         if self._shedding is not None:
             self._shedding.committed(shed)
-        committed = CommittedStep(train, outcome, ended.seconds, work)
+        committed = CommittedStep(train, outcome, ended.seconds, work, is_first)
         for observer in self._observers:
             observer.committed(committed)
         self._watermarks.forget_before(done)

@@ -72,6 +72,8 @@ class CommittedStep:
     seconds: float
     work: Mapping[str, BoxWork] = field(default_factory=dict)
     """What each declared box did in it; empty if nothing had to be run."""
+    is_first: bool = False
+    """Whether it was one of the first calls of its superbox, in which Spark compiles."""
 
 
 class StepObserver(Protocol):

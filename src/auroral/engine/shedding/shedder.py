@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,13 +16,14 @@ from auroral.engine.shedding.trials import ValueTrials
 from auroral.network.check import CheckedNetwork
 from auroral.network.declarations import SheddingMode
 from auroral.qos.graphs import QoS
-from auroral.scheduling.flow import FlowOutput
+from auroral.scheduling.flow import FlowModel, FlowOutput
 from auroral.scheduling.flow_models import flow_model
 from auroral.scheduling.queues import QueueTable
 from auroral.scheduling.superboxes import Superbox
 from auroral.shedding.carrying import interval_carrier
 from auroral.shedding.control import LoadController, Observation
 from auroral.shedding.histograms import Histogram
+from auroral.shedding.neglect import NeglectedSuperboxes
 from auroral.storage import Segment, Store
 
 PERIOD_S = 0.5
@@ -90,6 +91,8 @@ class LoadShedder:
         self._arrived: dict[str, int] = {}
         self._since: dict[tuple[str, int], float] = {}
         """When each step under way was seen first, by superbox and first moment."""
+        self._neglected = NeglectedSuperboxes()
+        self._model = FlowModel({})
         self._controller: LoadController | None = None
         self._settings: tuple[SheddingMode, float] | None = None
         self._network: ServedNetwork | None = None
@@ -102,9 +105,13 @@ class LoadShedder:
         trains: Mapping[str, Train],
         *,
         live: bool,
+        starting: Collection[str] = (),
+        compiling: bool = False,
     ) -> None:
         """Decide again if a period has passed; `trains` are those of the steps under way.
 
+        `starting` superboxes have not had their first calls, in which Spark compiles; `compiling`
+        says that it does so in the background.
         If tuples are not `live`, since they come from files that can wait, only a network that
         says how to shed does so.
         """
@@ -122,6 +129,8 @@ class LoadShedder:
             return
         assert self._controller is not None
         queues, at_s = self._queues(superboxes, trains), self._times.now_s()
+        compiling = compiling or any(n in trains or queues[n].queued for n in starting)
+        inactive = self._inactive(queues, trains, done.steps, compiling=compiling)
         began = [self._times.at(train.first) for train in trains.values()]
         seen = Observation(
             period_s,
@@ -132,7 +141,9 @@ class LoadShedder:
             unfinished_s=max(at_s - min(began, default=at_s), 0.0),
             step_s=done.step_s,
             running_s=self._running_s(trains, now_s),
+            compiling=compiling,
             outside=self._quality.outside(),
+            inactive=inactive,
         )
         decision = self._controller.observe(seen)
         self._control.note_load(decision.load, decision.level)
@@ -162,6 +173,8 @@ class LoadShedder:
             self._control.note_load(None, 1.0)
             return False
         self._periods += 1
+        if network != self._network:
+            self._neglected.forget()
         if network != self._network or self._periods % _SERVED == 0:
             self._network = network
             self._tell(network)
@@ -181,6 +194,7 @@ class LoadShedder:
         found = {name: self._quality.value_counts(name) for name in outputs}
         histograms = {name: Histogram(*cells) for name, cells in found.items() if cells is not None}
         assert self._controller is not None
+        self._model = model
         values = {
             name: (output.arc, output.qos.value.on)
             for name, output in outputs.items()
@@ -197,6 +211,23 @@ class LoadShedder:
             now = {log: self._store.counters.get((name, "in"), 0) for name, log in logs}
         before, self._arrived = self._arrived, now
         return {log: max(n - before.get(log, n), 0) / period_s for log, n in now.items()}
+
+    def _inactive(
+        self,
+        queues: QueueTable,
+        trains: Collection[str],
+        steps: Mapping[str, int],
+        *,
+        compiling: bool,
+    ) -> frozenset[str]:
+        """The outputs that the scheduler hardly serves: superboxes on their way get no turn."""
+        if compiling:
+            self._neglected.forget()
+            return frozenset()
+        waiting = [name for name, queue in queues.queues.items() if queue.queued]
+        self._neglected.note(steps, waiting=waiting, under_way=trains)
+        known = (name for name in self._neglected.found if name in self._model.boxes)
+        return frozenset(output for name in known for output in self._model.outputs_of(name))
 
     def _running_s(self, trains: Mapping[str, Train], now_s: float) -> float:
         """For how long, at least, the longest of the steps under way has run."""

@@ -18,6 +18,8 @@ class DoneWork:
 
     processed: dict[str, float]
     """By superbox; tuples that were dropped in front of it do not count."""
+    steps: dict[str, int]
+    """By superbox, steps that have ended."""
     step_s: float
     """How long steps usually take, of the superbox whose steps take longest."""
 
@@ -27,6 +29,7 @@ class StepTally:
 
     def __init__(self) -> None:
         self._processed: dict[str, float] = {}
+        self._steps: dict[str, int] = {}
         self._usual_s: dict[str, float] = {}
 
     def committed(self, step: CommittedStep) -> None:
@@ -36,12 +39,16 @@ class StepTally:
         name = step.train.superbox.name
         tuples = sum(step.outcome.flow.read.values())
         self._processed[name] = self._processed.get(name, 0.0) + tuples
+        self._steps[name] = self._steps.get(name, 0) + 1
+        if step.is_first:
+            return
         usual_s = self._usual_s.get(name, step.seconds)
         taken_s = min(step.seconds, _UNUSUAL * usual_s)
         self._usual_s[name] = usual_s + _NEW * (taken_s - usual_s)
 
     def take(self) -> DoneWork:
         """What was done since the last call."""
-        found = DoneWork(self._processed, max(self._usual_s.values(), default=0.0))
-        self._processed = {}
+        step_s = max(self._usual_s.values(), default=0.0)
+        found = DoneWork(self._processed, self._steps, step_s)
+        self._processed, self._steps = {}, {}
         return found

@@ -73,6 +73,7 @@ class TableStep:
     """One superbox of boxes that use the same tables."""
 
     pending: int | None = None
+    is_compiling = False
     has_room: Callable[[Mapping[str, int]], bool] | None = None
 
     def __init__(

@@ -163,7 +163,7 @@ def build_execution(
     if before is not None:
         outputs.lag_s = before.outputs.lag_s
         outputs.latest = before.outputs.latest
-        stepper.take_over(before.stepper)
+        stepper.take_over(before.stepper, kept)
         for name, step in before.steps.items():
             if name not in kept:
                 step.discard()

@@ -91,11 +91,16 @@ class Plans(Generic[P]):
         if key not in self._wanted:
             self._wanted = {key, *(self._wanted if len(self._wanted) < _MOST_WANTED else ())}
             return
-        busy = self._closed or (self._aside is not None and self._aside.is_alive())
+        busy = self._closed or self.is_compiling
         if not busy and key not in self._tried and len(self._tried) < _MOST_ASIDE:
             self._tried.add(key)
             self._aside = threading.Thread(target=self._make_aside, args=(key,), daemon=True)
             self._aside.start()
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether something is compiled aside."""
+        return self._aside is not None and self._aside.is_alive()
 
     def wait(self) -> None:
         """Until nothing is compiled aside."""

@@ -48,6 +48,11 @@ class PlainRunner(Protocol):
         """Keep what was compiled for superboxes that stay the same."""
         ...
 
+    @property
+    def is_compiling(self) -> bool:
+        """Whether something is compiled in the background."""
+        ...
+
     def wait(self) -> None:
         """Wait until nothing is compiled in the background."""
         ...
@@ -86,6 +91,11 @@ class KernelRunner(Protocol):
 
     def warm_up(self) -> None:
         """Get ready before the first train."""
+        ...
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether something is compiled in the background."""
         ...
 
     def wait(self) -> None:

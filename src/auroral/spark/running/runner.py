@@ -121,6 +121,11 @@ class Runner:
         before._plans = {}
         self._columns = {box: held for box, held in before._columns.items() if box in kept}
 
+    @property
+    def is_compiling(self) -> bool:
+        """Whether something is compiled aside."""
+        return any(plans.is_compiling for plans in list(self._plans.values()))
+
     def wait(self) -> None:
         """Until nothing is compiled aside."""
         for plans in self._plans.values():

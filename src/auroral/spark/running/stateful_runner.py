@@ -130,6 +130,11 @@ class StatefulRunner:
             return True
         return self._plans.has_room({s: files.get(s) or 1 for s in self.superbox.sources})
 
+    @property
+    def is_compiling(self) -> bool:
+        """Whether something is compiled aside."""
+        return self._plans.is_compiling
+
     def wait(self) -> None:
         """Until nothing is compiled aside."""
         self._plans.wait()
