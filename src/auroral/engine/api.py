@@ -179,8 +179,9 @@ class Engine:
         if self._background:
             self._indexing.maintenance.start()
         if stored.edited:
-            edit = NetworkEdit({}, [], self._given, whole=True)
-            self.edited = self._editor.edit(edit, by_file=True)
+            self.edited = self._editor.edit(
+                NetworkEdit({}, [], self._given, whole=True), by_file=True
+            )
         self._attaching.on_demand.end_unused()  # those of queries that ended with the last run
         if self._background and self._store.durable:
             attach = partial(attach_for_a_while, self, self._parts)
@@ -341,12 +342,12 @@ class Engine:
         return self._attaching.attach(point, query, name, since)
 
     def sql(self, query: str, limit: int | None = None, *, job: str | None = None) -> pa.Table:
-        """The first rows of a SELECT over tables, points and views; `cancel_sql(job)` ends it."""
+        """The first rows of a SELECT over tables, points, views as of now; see `cancel_sql`."""
         self._require_running()
         return self._looking.sql(query, self.network, limit, job)
 
     def cancel_sql(self, job: str) -> None:
-        """End a SELECT, from another thread; each has a name of its own."""
+        """End a SELECT that was given this `job`, from another thread."""
         self._looking.cancel_sql(job)
 
     def detach(self, name: str) -> None:

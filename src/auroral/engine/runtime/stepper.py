@@ -38,6 +38,7 @@ from auroral.engine.runtime.stepping import (
     WaitingStep,
 )
 from auroral.engine.runtime.train import Train, next_train, train_files
+from auroral.engine.runtime.trials import Trials
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.shedding.control import SheddingControl, ShedStep
 from auroral.engine.shedding.dropping import drop_tuples, leave_to_tasks
@@ -538,41 +539,11 @@ class Stepper:
     # ── failures ──
 
     def culprits(self, owner: Callable[[str], str]) -> dict[str, str]:
-        """The queries whose boxes fail on the train that has failed, each by itself, and why.
-
-        None if the train fails without any query, or if all goes well now: then it was not them.
-        """
+        """The queries that make the failed train fail, and why; none if it is not them."""
         assert self._failed is not None
-        train, _ = self._failed
-        superbox = train.superbox
-        found: dict[str, str] = {}
-        for name in dict.fromkeys(map(owner, superbox.boxes)):
-            if superbox.stateful and owner(superbox.stateful) != name:
-                continue  # what runs before a box that remembers serves nobody else
-            alone = superbox.having({b for b in superbox.boxes if owner(b) in ("", name)})
-            try:
-                first = next(box for box in superbox.boxes if owner(box) == name)
-                self._limited(first, replace(train, superbox=replace(alone, name=first)))
-            except RunError as error:
-                found[name] = str(error)
-        return {} if "" in found else found
-
-    def _limited(self, name: str, train: Train) -> None:
-        """Try a train for as long as a step may take."""
-        if self._timeout_s is None or self._pool.inline:
-            self._attempt(train)
-            return
-        pool = StepPool[None](1)
-        pool.submit(name, partial(self._attempt, train))
-        if not pool.wait(self._timeout_s):
-            self._executor.cancel(name)
-            pool.wait(_GRACE_S)
-        pool.close()
-        ended = pool.take_finished()
-        if not ended:
-            raise RunError("STEP_TIMEOUT", f"takes longer than {self._timeout_s:g} s", where=name)
-        if ended[0].error is not None:
-            raise ended[0].error
+        limit_s = None if self._pool.inline else self._timeout_s
+        trials = Trials(self._attempt, self._executor.cancel, limit_s, _GRACE_S)
+        return trials.culprits(self._failed[0], owner)
 
     def _attempt(self, train: Train) -> None:
         """Run a train and forget what came of it."""
