@@ -33,7 +33,7 @@ CHARTS = (
     Chart("utility.png", UTILITY, "load", "utility", "scheduler"),
     Chart("superboxes.png", SUPERBOXES, "load", "delay_s", "superbox"),
     Chart("overheads.png", OVERHEADS, "way", "milliseconds_per_1000", bars=True),
-    Chart("overload.png", OVERLOAD, "load", "value_lost", "shedding"),
+    Chart("overload.png", OVERLOAD, "load", "utility", "shedding"),
 )
 
 
