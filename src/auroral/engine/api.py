@@ -142,9 +142,8 @@ class Engine:
         """Check the network, open its state, start Spark and begin to work."""
         if self._started:
             raise UsageError("ALREADY_STARTED", "the engine runs already")
-        self._given = with_late_outputs(
-            with_data_sets(self.network.flattened()), self._endpoints.sinks
-        )
+        flat = with_data_sets(self.network.flattened())
+        self._given = with_late_outputs(flat, self._endpoints.sinks)
         self.network = self._given
         self.check()
         self._locks = EngineLocks()
@@ -267,8 +266,7 @@ class Engine:
     def set_qos(self, output: str, qos: QoS | Mapping[str, Any] | None) -> None:
         """Judge an output, or a view, by other graphs from now on; None: by the default.
 
-        It also holds after a restart, until the network file or `modify` say something else of
-        the output.
+        It holds after a restart too, until the network file or `modify` says something else.
         """
         require_name(output, "an output")
         self._require_running()
