@@ -116,6 +116,41 @@ def test_what_runs_is_told(server: Served, command: Command) -> None:
         command("sql", "SELECT 1")
 
 
+def test_parts_are_listed_described_and_debugged(
+    server: Served, command: Command, tmp_path: Path
+) -> None:
+    assert "boxes filter_1" in command("list").stdout.splitlines()
+    assert command("list", "outputs").stdout.split() == sorted(server.engine.network.outputs)
+    with pytest.raises(UsageError, match=r"UNKNOWN_ENTITY.*streams"):
+        command("list", "nonsense")
+    assert json.loads(command("describe", "hot").stdout)["kind"] == "output"
+    said = command("breakpoints", "--add", "reports", "--where", "sid = 12345").stdout
+    id, _, rest = said.strip().partition(" ")
+    assert rest == "reports where sid = 12345: 0 hits"
+    assert command("breakpoints", "--remove", id).stdout == ""
+    with pytest.raises(UsageError, match=r"BAD_OPTION.*--add"):
+        command("breakpoints", "--where", "sid = 1")
+    graphs = written(tmp_path / "qos.json", '{"latency": [[0, 1], [5, 0]]}')
+    command("set-qos", "hot", graphs)
+    quality = server.engine.describe("hot")["quality"]["qos"]
+    assert [list(point) for point in quality["latency"]] == [[0, 1], [5, 0]]
+    command("set-qos", "hot")
+    with pytest.raises(UsageError, match="CANNOT_READ"):
+        command("set-qos", "hot", tmp_path / "nowhere.json")
+
+
+def test_history_flows_again_until_it_is_detached(server: Served, command: Command) -> None:
+    server.engine.enqueue("reports", [{"sid": 78, "pos": 1.0}])
+    server.engine.drain()
+    name = command("replay", "recent", "SELECT sid FROM recent WHERE sid = 78").stdout.strip()
+    server.engine.drain()
+    rows = command("dequeue", name).stdout.splitlines()
+    assert [json.loads(line) for line in rows] == [{"sid": 78}]
+    command("detach", name)
+    with pytest.raises(UsageError, match="UNKNOWN_ATTACHMENT"):
+        command("detach", name)
+
+
 def test_tokens_come_from_files_too(server: Served, tmp_path: Path) -> None:
     roles = {role: server.tokens[role] for role in ("viewer", "operator", "editor")}
     for text in (json.dumps(roles), f"{roles['viewer']}\n"):

@@ -19,6 +19,7 @@ from auroral.cli import (
     explain,
     find,
     remote,
+    remote_debug,
     rescale,
     run,
     schema,
@@ -72,6 +73,12 @@ app.command("resume")(remote.resume)
 app.command("step")(remote.step)
 app.command("story")(remote.story)
 app.command("sql")(remote.sql)
+app.command("list")(remote_debug.entities)
+app.command("describe")(remote_debug.describe)
+app.command("breakpoints")(remote_debug.breakpoints)
+app.command("detach")(remote_debug.detach)
+app.command("replay")(remote_debug.replay)
+app.command("set-qos")(remote_debug.set_qos)
 app.command("bench")(bench.bench)
 app.command("simulate")(simulate.simulate)
 app.command("analyze")(analyze.analyze)
