@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import httpx
 import pyarrow as pa
 import pytest
 
+from auroral.client import Client
 from auroral.engine import Engine
 from auroral.errors import RunError
 from auroral.server.settings import ServerLimits
@@ -173,3 +175,55 @@ def test_networks_to_check_are_smaller_than_other_bodies() -> None:
         large = {**PLANT, "description": "x" * 10_000}
         refused = found.ask("POST", "check", json=large)
         assert (refused.status_code, refused.json()["code"]) == (413, "TOO_LARGE")
+
+
+def test_bodies_are_bounded_together_and_in_time() -> None:
+    limits = replace(LIMITS, body_bytes=4000, total_body_bytes=5000, body_s=0.3)
+    with site(limits=limits) as found:
+        host, port = found.http.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), WAIT_S) as slow:
+            slow.sendall(_half_a_body(found, 3000))
+            guard: Any = found.http._server.config.app
+            while guard._bodies.held < 2000:
+                assert guard.requests or guard._bodies.held == 0
+            refused = found.ask("POST", "infer", content=b"a\n" * 1900, headers=CSV)
+            assert (refused.status_code, refused.json()["code"]) == (429, "TOO_MANY_CALLS")
+            said = slow.recv(4096)
+            assert said.startswith(b"HTTP/1.1 408"), said
+            assert b"SLOW_BODY" in said + slow.recv(4096)
+        assert found.ask("POST", "infer", content=b"a\n" * 1900, headers=CSV).status_code == 200
+        assert guard._bodies.held == 0
+
+
+CSV = {"Content-Type": "text/csv"}
+
+
+def _half_a_body(at: Site, size: int) -> bytes:
+    token = at.tokens["viewer"]
+    head = (
+        f"POST /api/v1/infer HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
+        f"Authorization: Bearer {token}\r\nContent-Length: {size}\r\n\r\n"
+    )
+    return head.encode() + b"x" * (size - 1000)
+
+
+def test_who_enqueues_waits_while_the_engine_is_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    with site(limits=replace(LIMITS, backlog=2)) as found:
+        found.engine.pause()
+        assert found.ask("POST", "streams/readings", json=READINGS).json()["accepted"] == 3
+        refused = found.ask("POST", "streams/readings", json=READINGS)
+        assert (refused.status_code, refused.json()["code"]) == (429, "BEHIND")
+        assert refused.headers["Retry-After"] == "1"
+        waited: list[float] = []
+
+        def wait(seconds: float) -> None:
+            waited.append(seconds)
+            found.engine.resume()
+            found.engine.drain(WAIT_S)
+
+        monkeypatch.setattr("auroral.client.transport.sleep", wait)
+        with Client(found.http.url, found.tokens["operator"]) as client:
+            assert client.enqueue_encoded("readings", b"machine,at,celsius\nx,20,1\n", "text/csv")
+        assert waited == [1.0]
+        found.engine.drain(WAIT_S)
+        assert found.engine.stats()["streams"]["readings"]["in"] == 4

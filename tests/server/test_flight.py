@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from auroral.engine import Engine
 from auroral.errors import UsageError
 from auroral.server.addresses import FeedAddress
 from auroral.server.flight import FlightFeed, FlightTls
+from auroral.server.settings import ServerLimits
 from tests.server.feeding import role_of, running
 
 PATIENCE_S = 30.0
@@ -26,9 +28,13 @@ REPORTS = pa.schema([("sid", pa.int32()), ("pos", pa.float64()), ("name", pa.str
 
 @contextmanager
 def serving(
-    engine: Engine, address: str = "0", tls: FlightTls | None = None
+    engine: Engine,
+    address: str = "0",
+    tls: FlightTls | None = None,
+    limits: ServerLimits | None = None,
 ) -> Iterator[FlightFeed]:
-    feed = FlightFeed(engine, FeedAddress.parse(address, "--flight"), role_of, tls=tls)
+    place = FeedAddress.parse(address, "--flight")
+    feed = FlightFeed(engine, place, role_of, tls=tls, limits=limits)
     feed.start()
     try:
         yield feed
@@ -253,3 +259,43 @@ def test_others_cannot_be_reached_without_tls(engine: Engine) -> None:
     FlightFeed(engine, FeedAddress.parse("0.0.0.0:0", "--flight"), role_of, insecure=True)
     with pytest.raises(UsageError, match="BAD_ADDRESS"):
         FeedAddress.parse("nowhere", "--flight")
+
+
+def test_batches_calls_and_takes_are_bounded(engine: Engine) -> None:
+    limits = ServerLimits(rows=2, flights=1)
+    with serving(engine, limits=limits) as feed, flight.FlightClient(feed.address) as client:
+        with pytest.raises(pa.ArrowInvalid, match="TOO_LARGE"):
+            put(client, batch(*[(n, 99.0, "a") for n in range(3)]))
+        descriptor = flight.FlightDescriptor.for_path("reports")
+        writer, told = client.do_put(descriptor, REPORTS, bearing("operate"))
+        with writer:
+            writer.write_batch(batch((1, 99.0, "a")))
+            assert told.read() is not None
+            with pytest.raises(flight.FlightUnavailableError, match="TOO_MANY_CALLS"):
+                put(client, batch((1, 99.0, "a")))
+        put(client, batch((2, 99.0, "b")))
+
+
+def test_nothing_is_acknowledged_while_the_engine_is_behind(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, backlog = threading.Semaphore(0), [5]
+
+    def told_backlog(_engine: Engine) -> int:
+        asked.release()
+        return backlog[0]
+
+    monkeypatch.setattr(Engine, "backlog", told_backlog)
+    with (
+        serving(engine, limits=ServerLimits(backlog=5)) as feed,
+        flight.FlightClient(feed.address) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        sent = pool.submit(put, client, batch((1, 99.0, "a")), positions=[{"position": 7}])
+        for _ in range(3):
+            assert asked.acquire(timeout=20)
+        assert not sent.done()
+        assert engine.position("reports") is None
+        backlog[0] = 4
+        sent.result(20)
+        assert engine.position("reports") == 7

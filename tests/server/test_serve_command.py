@@ -14,10 +14,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from auroral.cli.serve import load_or_begin
+from auroral.cli.serve import load_or_begin, tell_address
 from auroral.errors import RunError, UsageError
 from auroral.network.network import Network
 from auroral.server.logs import LOGGERS
+from auroral.server.tokens import AccessTokens
 
 ROWS = "\n".join(["n", *map(str, range(100))]) + "\n"
 NETWORK = """
@@ -135,3 +136,17 @@ def test_a_file_that_is_not_there_begins_a_network(tmp_path: Path) -> None:
     assert load_or_begin(tmp_path / "2.yaml").name == "n2"
     with pytest.raises(UsageError, match="CANNOT_READ"):
         load_or_begin(tmp_path / "nowhere" / "n.yaml")
+
+
+def test_tokens_that_were_there_stay_out_of_journals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens, known = AccessTokens.made(), tmp_path / "tokens.json"
+    link = f"studio: http://127.0.0.1:1/#token={tokens['editor']}\n"
+    tell_address("http://127.0.0.1:1", tokens, None)
+    assert capsys.readouterr().out == link
+    tell_address("http://127.0.0.1:1", tokens, known)
+    assert capsys.readouterr().out == f"studio: http://127.0.0.1:1/\ntokens: {known}\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    tell_address("http://127.0.0.1:1", tokens, known)
+    assert capsys.readouterr().out == link

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -145,7 +146,8 @@ def serve(
         bound = bound_socket(host, port)
         stack.callback(bound.close)
         known = token_file or (state / TOKENS if state is not None else None)
-        if known is not None and known.exists():
+        were_there = known is not None and known.exists()
+        if known is not None and were_there:
             AccessTokens.kept(known)
         typer.echo("starting Spark …", err=True)
         engine.start()
@@ -155,17 +157,31 @@ def serve(
         stack.callback(service.close)
         tokens = AccessTokens.kept(_token_path(token_file, state, stack))
         server = HttpServer(create_app(service, tokens), host, port, tls, bound=bound)
-        feeds = _feeds(engine, flight, lines, tokens, tls, insecure=insecure)
+        feeds = _feeds(
+            engine, flight, lines, tokens, tls, insecure=insecure, limits=settings.limits
+        )
         service.feeds.extend(feeds)
         _start_all(feeds, stack)
         server.start()
         stack.callback(server.stop)
         for feed in feeds:
             typer.echo(f"feed: {feed.address}")
-        typer.echo(f"studio: {server.url}/#token={tokens['editor']}")
+        tell_address(server.url, tokens, known if were_there else None)
         while server.alive and not stop.wait(_WAIT_S):
             pass
         typer.echo("stopping …", err=True)
+
+
+def tell_address(url: str, tokens: AccessTokens, known: Path | None) -> None:
+    """Print the address of the studio, with the editor's token if somebody may need it.
+
+    What a service prints stays in a journal: tokens that were there before are only pointed to.
+    """
+    if known is None or sys.stdout.isatty():
+        typer.echo(f"studio: {url}/#token={tokens['editor']}")
+    else:
+        typer.echo(f"studio: {url}/")
+        typer.echo(f"tokens: {known}")
 
 
 def _feeds(
@@ -176,6 +192,7 @@ def _feeds(
     tls: TlsFiles | None,
     *,
     insecure: bool,
+    limits: ServerLimits,
 ) -> list[Feed]:
     """The feeds that options ask for."""
     found: list[Feed] = []
@@ -184,7 +201,8 @@ def _feeds(
             None if tls is None else FlightTls(tls.certificate.read_bytes(), tls.key.read_bytes())
         )
         place = FeedAddress.parse(flight, "--flight")
-        found.append(FlightFeed(engine, place, tokens.role_of, tls=pair, insecure=insecure))
+        feed = FlightFeed(engine, place, tokens.role_of, tls=pair, insecure=insecure, limits=limits)
+        found.append(feed)
     for text in lines or ():
         option = LinesOption.parse(text)
         found.append(LineFeed(engine, option, tokens.role_of, insecure=insecure))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
+from time import monotonic, sleep
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -26,6 +27,7 @@ _KINDS: Mapping[str, type[AuroralError]] = {
     kind.__name__: kind for kind in (NetworkError, UsageError, RunError, SinkError, StateError)
 }
 _USAGE = range(400, 500)
+_TOO_MUCH = 429
 _LONG = 16
 """Tokens of servers are at least this long; a shorter text may stand in any message."""
 _REST = frozenset(("/", ""))
@@ -89,16 +91,22 @@ class Transport:
             given["Content-Type"] = type or JSON
         wanted = {key: value for key, value in (query or {}).items() if value is not None}
         extra: dict[str, Any] = {} if timeout_s is None else {"timeout": timeout_s}
+        deadline = monotonic() + (timeout_s or self.timeout_s)
         try:
-            answer = self._http.request(
-                method,
-                f"{API}/{path}",
-                params=wanted,
-                headers=given,
-                content=content,
-                json=body if content is None and method in ("POST", "PUT", "PATCH") else None,
-                **extra,
-            )
+            while True:
+                answer = self._http.request(
+                    method,
+                    f"{API}/{path}",
+                    params=wanted,
+                    headers=given,
+                    content=content,
+                    json=body if content is None and method in ("POST", "PUT", "PATCH") else None,
+                    **extra,
+                )
+                wait_s = _asked_to_wait(answer)
+                if wait_s is None or monotonic() + wait_s > deadline:
+                    break
+                sleep(wait_s)
         except httpx.TimeoutException:
             raise RunError(
                 "TIMEOUT",
@@ -115,6 +123,12 @@ class Transport:
         """The answer as plain data; None if it is empty."""
         answer = self.request(method, path, **given)
         return answer.json() if answer.content else None
+
+
+def _asked_to_wait(answer: httpx.Response) -> float | None:
+    """After how many seconds to send a request again that was refused because of load."""
+    after = answer.headers.get("Retry-After", "")
+    return float(after) if answer.status_code == _TOO_MUCH and after.isdecimal() else None
 
 
 def unreachable(url: str, error: Exception) -> RunError:

@@ -72,6 +72,7 @@ def create_app(service: EngineService, tokens: AccessTokens) -> ASGIApp:
         title="Auroral",
         version=__version__,
         summary="A data stream manager on Spark",
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,

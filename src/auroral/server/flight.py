@@ -19,6 +19,7 @@ from auroral.engine import Engine
 from auroral.engine.inspect.followers import Follower
 from auroral.errors import AuroralError, RunError, UsageError, closest, list_existing
 from auroral.server.addresses import FeedAddress
+from auroral.server.settings import ServerLimits
 from auroral.server.tokens import Role, may
 
 ACTIONS = {
@@ -27,6 +28,7 @@ ACTIONS = {
 }
 _STOP_S = 5.0
 _FOLLOW_S = 0.25
+_POLL_S = 0.02
 _ROWS = 64 * 1024
 T = TypeVar("T")
 
@@ -54,12 +56,14 @@ class FlightFeed:
         *,
         tls: FlightTls | None = None,
         insecure: bool = False,
+        limits: ServerLimits | None = None,
     ):
         address.require_safe("--flight", tls=tls is not None, insecure=insecure)
         self._engine = engine
         self._bind = address
         self._role_of = role_of
         self._tls = tls
+        self._limits = limits or ServerLimits()
         self._server: _FlightServer | None = None
         self._thread: threading.Thread | None = None
 
@@ -73,7 +77,9 @@ class FlightFeed:
 
         def bound(location: str) -> _FlightServer:
             middleware = {"role": _RoleMiddlewareFactory(self._role_of)}
-            return _FlightServer(self._engine, location, middleware=middleware, **given)
+            return _FlightServer(
+                self._engine, self._limits, location, middleware=middleware, **given
+            )
 
         try:
             if self._bind.path is not None:
@@ -146,8 +152,10 @@ class _RoleMiddlewareFactory(flight.ServerMiddlewareFactory):  # type: ignore[mi
 class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
     """The calls."""
 
-    def __init__(self, engine: Engine, location: str, **given: Any):
+    def __init__(self, engine: Engine, limits: ServerLimits, location: str, **given: Any):
         self._engine = engine
+        self._limits = limits
+        self._calls = threading.BoundedSemaphore(limits.flights)
         self.stopping = threading.Event()
         super().__init__(location, **given)
 
@@ -156,10 +164,32 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         _require(context, "operator")
         stream = _path(descriptor)
         _told(lambda: self._stream_schema(stream))
+        with self._one_call():
+            self._put(context, stream, reader, writer)
+
+    @contextlib.contextmanager
+    def _one_call(self) -> Iterator[None]:
+        """Refuse a call beyond those that may be under way; each holds a thread."""
+        if not self._calls.acquire(blocking=False):
+            raise flight.FlightUnavailableError("TOO_MANY_CALLS: come again later")
+        try:
+            yield
+        finally:
+            self._calls.release()
+
+    def _wait_while_behind(self, context: Any) -> None:
+        """Acknowledge nothing while the engine has more to do than it should."""
+        while _told(self._engine.backlog) >= self._limits.backlog:
+            if self.stopping.wait(_POLL_S) or context.is_cancelled():
+                raise flight.FlightUnavailableError("STOPPING: the batch was not taken")
+
+    def _put(self, context: Any, stream: str, reader: Any, writer: Any) -> None:
         counted = {"accepted": 0, "dead": 0}
         for chunk in reader:
             position = _position(chunk.app_metadata)
             if chunk.data is not None:
+                self._require_small(chunk.data)
+                self._wait_while_behind(context)
                 receive = partial(self._engine.receive, stream, chunk.data, position=position)
                 receipt = _told(receive)
                 counted["accepted"] += receipt.accepted
@@ -172,7 +202,10 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         wanted = _Wanted.parse(ticket.ticket)
         _require(context, "operator" if wanted.take else "viewer")
         if wanted.take:
-            table = _told(lambda: self._engine.dequeue(wanted.output, wanted.limit))
+            most = self._limits.rows
+            limit = most if wanted.limit is None else min(wanted.limit, most)
+            with self._one_call():
+                table = _told(lambda: self._engine.dequeue(wanted.output, limit))
             return flight.RecordBatchStream(table)
         schema = _told(lambda: self._output_schema(wanted.output))
         follower = _told(lambda: self._engine.follow(wanted.output))
@@ -184,7 +217,7 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
     def _followed(
         self, context: Any, follower: Follower, left: int | None
     ) -> Iterator[pa.RecordBatch]:
-        try:
+        with contextlib.closing(follower), self._one_call():
             while not self.stopping.is_set() and not context.is_cancelled():
                 table = follower.next(_FOLLOW_S)
                 if table is None:
@@ -194,8 +227,13 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
                 left = None if left is None else left - table.num_rows
                 if left == 0:
                     return
-        finally:
-            follower.close()
+
+    def _require_small(self, batch: pa.RecordBatch) -> None:
+        limits = self._limits
+        if batch.num_rows > limits.rows or batch.nbytes > limits.body_bytes:
+            raise pa.ArrowInvalid(
+                f"TOO_LARGE: a batch has at most {limits.rows} rows and {limits.body_bytes} bytes"
+            )
 
     def list_flights(self, context: Any, _criteria: bytes) -> Iterator[Any]:
         """Streams, whose path is their name, and outputs, below `outputs`."""

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from auroral.server.body_budget import BodyBudget
 from auroral.server.metrics import ServerFigures
 from auroral.server.problems import PROBLEM_JSON, RequestError, problem_body, too_large
 from auroral.server.settings import ServerLimits
@@ -49,6 +50,7 @@ class RequestGuard:
         self._app = app
         self._limits = limits
         self._hosts = None if hosts is None else {host.lower().strip("[]") for host in hosts}
+        self._bodies = BodyBudget(limits)
         self.requests = 0
         """Under way now."""
         self.sockets = 0
@@ -106,8 +108,11 @@ class RequestGuard:
         self.sockets += socket
         self.requests += counted and not socket
         try:
-            limit = self._limits.body_bytes
-            await self._app(scope, receive if socket else _bounded(receive, limit), send)
+            if socket:
+                await self._app(scope, receive, send)
+            else:
+                with self._bodies.one() as body:
+                    await self._app(scope, body.bounded(receive), send)
         finally:
             self.sockets -= socket
             self.requests -= counted and not socket
@@ -166,22 +171,6 @@ def _require_own_origin(headers: Headers) -> None:
         raise RequestError(
             403, "FOREIGN_ORIGIN", f"a page of {origin:.100} may not use this server"
         )
-
-
-def _bounded(receive: Receive, limit: int) -> Receive:
-    """Receive a body of at most so many bytes."""
-    taken = 0
-
-    async def more() -> Message:
-        nonlocal taken
-        message = await receive()
-        if message["type"] == "http.request":
-            taken += len(message.get("body", b""))
-            if taken > limit:
-                raise too_large(limit)
-        return message
-
-    return more
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, error: RequestError) -> None:

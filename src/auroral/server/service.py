@@ -134,6 +134,17 @@ class EngineService:
             return error
         return None
 
+    def require_not_behind(self) -> None:
+        """Refuse tuples while the engine has more to do than it should."""
+        if self.engine.backlog() >= self.settings.limits.backlog:
+            raise RequestError(
+                429,
+                "BEHIND",
+                "the engine has too much to do; nothing was taken",
+                hint="send it again later",
+                headers={"Retry-After": "1"},
+            )
+
     # ── networks from the wire ──
 
     def parse(self, document: Mapping[str, Any], positions: DocumentPositions) -> Network:

@@ -13,12 +13,20 @@ class ServerLimits:
 
     body_bytes: int = 64 << 20
     """The largest body of a request."""
+    total_body_bytes: int = 256 << 20
+    """What the bodies of all requests under way may have together."""
+    body_s: float = 60.0
+    """How long a client may take to send a body."""
+    backlog: int = 500_000
+    """Who enqueues waits while the slowest box has this many moments to go."""
     rows: int = 1_000_000
     """The most rows of one request."""
     answer_rows: int = 100_000
     """The most rows of one answer; a table with more is marked `truncated`."""
     requests: int = 256
     """Requests at the same time."""
+    flights: int = 64
+    """Flight calls at the same time; each holds a thread."""
     sockets: int = 64
     """WebSockets at the same time."""
     request_s: float = 60.0

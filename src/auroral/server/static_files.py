@@ -18,8 +18,8 @@ _NOT_BUILT = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Auroral</title></head>
 <body><h1>Auroral is running</h1>
 <p>The studio is not built in this source checkout: run <code>make studio</code> and reload.</p>
-<p>The REST interface is at <code>/api/v1</code>, its description at
-<a href="/openapi.json">/openapi.json</a>.</p></body></html>
+<p>The REST interface is at <code>/api/v1</code>, its description, for
+who sends a token, at <code>/openapi.json</code>.</p></body></html>
 """
 
 

@@ -75,7 +75,9 @@ TABLE_ANSWERS: dict[int | str, dict[str, Any]] = {
 async def enqueue(request: Request, stream: str, position: str | None = None) -> Response:
     """Enqueue rows; answers when they are durable. A `position` (JSON) is taken only once."""
     at = None if position is None else _json_value("position", position)
-    body, media, service = await request.body(), media_type(request), service_of(request)
+    service = service_of(request)
+    await run(request, service.require_not_behind)
+    body, media = await request.body(), media_type(request)
 
     def receive() -> dict[str, Any]:
         schema = _schema(service, stream)

@@ -10,7 +10,8 @@ from auroral import __version__
 from auroral.server.access import RoleRoute, needs
 from auroral.server.asking import run, service_of
 from auroral.server.metrics import metrics_text
-from auroral.server.models import Health
+from auroral.server.models import AnyObject, Health
+from auroral.server.offload import EngineCalls
 
 router = APIRouter(route_class=RoleRoute)
 
@@ -21,10 +22,19 @@ async def healthz() -> Health:
     return Health(status="ok")
 
 
+@router.get("/openapi.json", response_model=AnyObject)
+@needs("viewer")
+async def openapi(request: Request) -> Response:
+    """This description."""
+    return JSONResponse(request.app.openapi())
+
+
 @router.get("/readyz", response_model=Health, responses={503: {"model": Health}})
+@needs("viewer")
 async def readyz(request: Request) -> Response:
     """Whether the engine takes tuples."""
-    failure = await run(request, service_of(request).failure)
+    calls: EngineCalls = request.app.state.calls  # ready is who takes tuples
+    failure = await calls.run(service_of(request).failure)
     if failure is None:
         return JSONResponse({"status": "ok"})
     return JSONResponse({"status": "failed", "detail": failure.code}, 503)
