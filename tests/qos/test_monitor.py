@@ -196,6 +196,17 @@ def test_values_are_counted_in_cells_over_the_range_of_their_graph() -> None:
     assert OutputMonitor(None, 0.0).value_counts(0.0) is None
 
 
+def test_delays_are_counted_over_a_minute() -> None:
+    monitor = OutputMonitor(None, 0.0)
+    monitor.record(0.0, [(0.0, 5)])
+    monitor.record(1.0, [(2.0, 3), (0.5, 1), (2.01, 2)])
+    found = monitor.delay_counts(1.0)
+    assert [count for _, count in found] == [5, 1, 5]
+    assert [delay_s for delay_s, _ in found] == pytest.approx([0.001, 0.5, 2.0], rel=0.05)
+    assert [count for _, count in monitor.delay_counts(WINDOW_S + 0.5)] == [1, 5]
+    assert monitor.delay_counts(WINDOW_S + 2.0) == []
+
+
 def test_the_history_has_a_point_for_each_second_of_ten_minutes() -> None:
     monitor = OutputMonitor(QoS(latency=((0, 1), (10, 0))), 0.0)
     for at in range(2 * HISTORY_S):

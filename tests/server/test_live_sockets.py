@@ -59,6 +59,14 @@ def test_samples_and_stories_come_when_they_change(plant: Site) -> None:
         for frame in frames(opened, "sample"):
             if [row[2:] for row in frame["table"]["rows"]][-1:] == [["x", 99, 111.0]]:
                 break
+        two = [{"arc": "hot", "limit": 2, "where": where} for where in (None, "celsius > 1000")]
+        opened.send(json.dumps({"samples": two}))
+        seen = {}
+        for frame in frames(opened, "sample"):
+            seen[frame["limit"], frame["where"]] = len(frame["table"]["rows"])
+            if len(seen) == 2:
+                break
+        assert seen == {(2, None): 2, (2, "celsius > 1000"): 0}
         bad = {"samples": [{"arc": "nope", "limit": 2}]}
         opened.send(json.dumps(bad))
         for frame in frames(opened, "sample"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,8 @@ def test_a_picture_is_what_the_types_of_the_page_say() -> None:
     assert picture["boxes"]["hot"]["out_rate"] == 1.0
     assert picture["boxes"]["tens"]["held"] is not None
     assert picture["outputs"]["alerts"]["waiting"] == 2
+    assert picture["outputs"]["alerts"]["latency_p95_s"] is not None
+    assert picture["outputs"]["alerts"]["qos"] == {"latency": [[0, 1], [2, 1], [10, 0]]}
     assert picture["points"]["recent"]["rows"] == 3
     assert picture["rate"] == 1.5
 
@@ -111,6 +114,16 @@ def test_a_picture_says_where_the_optimiser_lets_a_box_run() -> None:
         }
     ]
     assert picture["moves"][0].keys() == fields_of("MoveFigures")
+
+
+def test_an_engine_runs_while_one_of_its_applications_is_paused() -> None:
+    network = Network.parse(PLANT)
+    _, after = sample_of(network, READINGS)
+    for paused, state in ((False, "running"), (True, "paused")):
+        debug = {**after.debug, "paused": paused, "applications": ["alerts"]}
+        sample = replace(after, debug=debug)
+        picture = picture_of(sample, RateMeter(0.0), wiring_of(network, {}), lambda _name: [])
+        assert picture["state"] == state
 
 
 def fields_of(name: str) -> set[str]:

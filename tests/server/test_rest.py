@@ -361,12 +361,25 @@ def test_layouts_are_kept_beside_the_file(fresh: Site, tmp_path: Path) -> None:
     assert fresh.ask("PUT", "layout", json={"positions": {"a": [1]}}).status_code == 422
 
 
+def test_people_who_move_different_boxes_do_not_undo_each_other(fresh: Site) -> None:
+    def change(**what: object) -> None:
+        assert fresh.ask("PATCH", "layout", json=what).status_code == 204
+
+    places = {"hot": [0.0, 0.0], "means": [9.0, 9.0]}
+    change(placed=places, open={"alarms": True})
+    change(placed=places, positions={"hot": [1.0, 2.0]})
+    change(placed=places, positions={"tens": [3.0, 4.0]}, open={"alarms": None})
+    positions = {"hot": [1.0, 2.0], "means": [9.0, 9.0], "tens": [3.0, 4.0]}
+    assert fresh.get("layout") == {"positions": positions, "open": {}, "bookmarks": []}
+
+
 def test_graphs_are_set_and_change_what_an_arc_can_bear(fresh: Site) -> None:
     assert fresh.get("picture")["arcs"]["readings"]["patience_s"] == 2
     graph = {"latency": [[0, 1], [1, 1], [3, 0]]}
     assert fresh.ask("PUT", "outputs/means/qos", json=graph).status_code == 204
     assert fresh.service.set_graphs["means"] is not None
     assert fresh.engine.describe("means")["quality"]["qos"]["latency"][1][0] == 1
+    assert fresh.get("stats")["qos"]["means"]["qos"] == graph
 
 
 def test_a_stream_is_inferred_from_csv(plant: Site) -> None:

@@ -121,7 +121,20 @@ class QoSMonitor:
     def statistics(self, now_s: float) -> dict[str, dict[str, Any]]:
         """All outputs as plain data."""
         with self._lock:
-            return {name: _shown(one, now_s) for name, one in self._outputs.items()}
+            return {
+                name: {**_shown(one, now_s), "qos": _document(self._declared[name])}
+                for name, one in self._outputs.items()
+            }
+
+    def delay_counts(self, output: str, now_s: float) -> list[tuple[float, float]]:
+        """Delays of an output, each with its tuples; see `OutputMonitor.delay_counts`."""
+        with self._lock:
+            known = self._outputs.get(output)
+            return [] if known is None else known.delay_counts(now_s)
+
+
+def _document(qos: QoS | None) -> dict[str, Any] | None:
+    return None if qos is None else qos.document()
 
 
 def _shown(monitor: OutputMonitor, now_s: float) -> dict[str, Any]:

@@ -292,16 +292,21 @@ class OutputMonitor:
 
     def delay_percentile_s(self, now_s: float, share: float) -> float | None:
         """The delay that a share of the tuples of the last minute did not exceed, within 5 %."""
+        counts = self.delay_counts(now_s)
+        left = share * sum(count for _, count in counts)
+        for delay_s, count in counts:
+            left -= count
+            if left <= 1e-9:
+                return delay_s
+        return None
+
+    def delay_counts(self, now_s: float) -> list[tuple[float, float]]:
+        """The delays of the last minute within 5 %, shortest first, each with its tuples."""
         counts: dict[int, float] = {}
         for second in self._within(now_s, WINDOW_S):
             for place, count in second.delays.items():
                 counts[place] = counts.get(place, 0.0) + count
-        left = share * sum(counts.values())
-        for place in sorted(counts):
-            left -= counts[place]
-            if left <= 1e-9:
-                return _LEAST_DELAY_S * _DELAY_STEP**place
-        return None
+        return [(_LEAST_DELAY_S * _DELAY_STEP**place, counts[place]) for place in sorted(counts)]
 
     def value_counts(self, now_s: float) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
         """The edges of cells, and how many values of the last minute are in each of them.

@@ -15,7 +15,10 @@ _LENGTH = int(KEPT_S / STEP_S)
 _SERIES: Mapping[str, tuple[str, ...]] = {
     "boxes": ("in_rate", "out_rate", "selectivity", "cost_s", "held", "queued"),
     "arcs": ("rate", "queued", "oldest_s"),
-    "outputs": ("rate", "waiting", "lag_s", "utility", "latency_s", "loss", "value"),
+    "outputs": (
+        *("rate", "waiting", "lag_s", "utility"),
+        *("latency_s", "latency_p95_s", "loss", "value"),
+    ),
     "points": ("rows", "bytes"),
     "queries": ("matches",),
 }

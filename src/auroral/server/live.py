@@ -136,7 +136,7 @@ class LiveSession(SocketSession):
                 await self.send(state.frame(self._base))
                 self._base = state
             for order in self._wanted.samples:
-                await self._changed(f"sample {order.arc}", await self._sample(order))
+                await self._changed(f"sample {order}", await self._sample(order))
             if tick % _STORY_TICKS == 0:
                 for name in self._wanted.stories:
                     await self._changed(f"story {name}", await self._story(name))
@@ -149,17 +149,19 @@ class LiveSession(SocketSession):
             self._sent[about] = frame
 
     async def _sample(self, order: SampleOrder) -> str:
+        # A client may want several samples of one arc: the frame says which one this is.
+        frame = {"type": "sample", **order.model_dump()}
+
         def look() -> str:
             table = self._engine.sample(order.arc, order.limit, order.where)
-            document = table_document(table, order.limit)
-            return _frame({"type": "sample", "arc": order.arc, "table": document})
+            return _frame({**frame, "table": table_document(table, order.limit)})
 
         try:
             return await self._calls.run(look)
         except AuroralError as error:
             problem = problem_of(error).model_dump(exclude_none=True)
             nothing: dict[str, Any] = {"fields": [], "rows": []}
-            return _frame({"type": "sample", "arc": order.arc, "table": nothing, "error": problem})
+            return _frame({**frame, "table": nothing, "error": problem})
 
     async def _story(self, name: str) -> str:
         def look() -> str:

@@ -92,6 +92,32 @@ class StudioLayout(WireModel):
     bookmarks: list[Bookmark] = []
 
 
+class LayoutChange(WireModel):
+    """What one person has changed on the canvas; null removes."""
+
+    positions: dict[str, tuple[float, float] | None] = {}
+    placed: dict[str, tuple[float, float]] = {}
+    """Places that nobody chose: kept only where there is none."""
+    open: dict[str, bool | None] = {}
+    bookmarks: list[Bookmark] | None = None
+
+    def applied(self, layout: StudioLayout) -> StudioLayout:
+        """The layout after the change.
+
+        >>> before = StudioLayout(positions={"a": (1, 1), "b": (2, 2)})
+        >>> change = LayoutChange(positions={"a": None}, placed={"b": (0, 0), "c": (3, 3)})
+        >>> change.applied(before).positions
+        {'b': (2.0, 2.0), 'c': (3.0, 3.0)}
+        """
+        positions = {**self.placed, **layout.positions, **self.positions}
+        opened = {**layout.open, **self.open}
+        return StudioLayout(
+            positions={name: at for name, at in positions.items() if at is not None},
+            open={name: on for name, on in opened.items() if on is not None},
+            bookmarks=layout.bookmarks if self.bookmarks is None else self.bookmarks,
+        )
+
+
 class PaletteExample(WireModel):
     """A small network, what goes in and what comes out."""
 

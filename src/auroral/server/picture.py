@@ -94,7 +94,7 @@ def picture_of(
     stats = sample.stats
     outputs = _outputs(stats, meter, recent_utility)
     utilities = [o["utility"] for o in outputs.values() if o["utility"] is not None]
-    state = "failed" if sample.failure else "paused" if _is_paused(sample.debug) else "running"
+    state = "failed" if sample.failure else "paused" if sample.debug["paused"] else "running"
     step_s = stats["steps"]["median_s"]
     return {
         "at_us": sample.at_us,
@@ -123,10 +123,6 @@ def picture_of(
         },
         "debug": json_value(sample.debug),
     }
-
-
-def _is_paused(debug: Mapping[str, Any]) -> bool:
-    return bool(debug["paused"] or debug["applications"])
 
 
 def _arcs(stats: Mapping[str, Any], meter: RateMeter, wiring: Wiring) -> dict[str, Any]:
@@ -191,12 +187,14 @@ def _outputs(stats: Mapping[str, Any], meter: RateMeter, recent: Recent) -> dict
             "lag_s": _small(output["lag_s"]),
             "utility": _small(quality.get("utility")),
             "latency_s": _small(quality.get("delay_s")),
+            "latency_p95_s": _small(quality.get("delay_p95_s")),
             "loss": rounded(delivered / total) if total else None,
             "value": _small(quality.get("value")),
             "good_zone": quality.get("good_zone"),
             "shed": shed,
             "failed": output.get("failed"),
             "recent_utility": recent(name),
+            "qos": quality.get("qos"),
         }
     return found
 

@@ -21,7 +21,7 @@ from auroral.qos.graphs import QoS
 from auroral.server.allowed import AllowedReferences
 from auroral.server.audit import AuditLog
 from auroral.server.feeds import Feed
-from auroral.server.models import StudioLayout
+from auroral.server.models import LayoutChange, StudioLayout
 from auroral.server.network_file import NetworkFile
 from auroral.server.problems import RequestError
 from auroral.server.settings import ServerSettings
@@ -62,6 +62,8 @@ class EngineService:
         self.taken = TakenPages()
         """Results that may not have arrived."""
         self._layout = StudioLayout()
+        self._layouts = threading.Lock()
+        """Held while the layout changes, so that nobody's change is lost."""
         self.set_graphs: dict[str, QoS | None] = {}
         """Graphs that were set here and hold in place of declared ones."""
         self.qos_version = 0
@@ -266,6 +268,15 @@ class EngineService:
 
     def save_layout(self, layout: StudioLayout) -> None:
         """Keep where people put things on the canvas; without a file, while the server runs."""
+        with self._layouts:
+            self._save(layout)
+
+    def change_layout(self, change: LayoutChange) -> None:
+        """Keep what one person has changed; what others have changed meanwhile stays."""
+        with self._layouts:
+            self._save(change.applied(self.layout()))
+
+    def _save(self, layout: StudioLayout) -> None:
         self._layout = layout
         if self.file is not None:
             self.file.save_layout(layout)

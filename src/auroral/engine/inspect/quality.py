@@ -362,11 +362,12 @@ class OutputQuality:
         return self.monitor.statistics(self._now_s())
 
     def described(self, output: str) -> dict[str, Any]:
-        """The graphs that hold for an output, and the course of its utility."""
-        qos = self.outputs.get(output)
+        """The graphs that hold for an output, the course of its utility, and its delays."""
+        qos, now_s = self.outputs.get(output), self._now_s()
         return {
             "qos": None if qos is None else qos.document(),
-            "history": self.monitor.history(output, self._now_s()),
+            "history": self.monitor.history(output, now_s),
+            "delays": self.monitor.delay_counts(output, now_s),
         }
 
 

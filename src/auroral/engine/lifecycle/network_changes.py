@@ -197,5 +197,6 @@ def _require_same_engine(before: DeclaredNetwork, after: DeclaredNetwork) -> Non
             raise UsageError(
                 "CANNOT_CHANGE",
                 f"below: route of the stream {name} cannot be switched while there is state",
+                where=f"stream {name}",
                 hint="declare the stream under another name",
             )

@@ -25,6 +25,7 @@ from auroral.server.models import (
     AnyObject,
     ChangeReport,
     CheckReport,
+    LayoutChange,
     ModifyRequest,
     NewQuery,
     StudioLayout,
@@ -151,6 +152,14 @@ async def put_layout(request: Request, layout: Annotated[StudioLayout, Body()]) 
     """Keep where people put things on the canvas."""
     service = service_of(request)
     await audited(request, "save layout", lambda: service.save_layout(layout))
+
+
+@router.patch("/layout", status_code=204)
+@needs("editor")
+async def patch_layout(request: Request, change: Annotated[LayoutChange, Body()]) -> None:
+    """Keep what has changed of where things are on the canvas; the rest stays as it is."""
+    service = service_of(request)
+    await audited(request, "save layout", lambda: service.change_layout(change))
 
 
 @router.get("/schema", response_model=AnyObject)
