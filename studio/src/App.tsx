@@ -16,26 +16,34 @@ import { emptyNetwork, isEmpty } from "./draft/document";
 import { Inspector } from "./inspector/Inspector";
 import { SidePanel } from "./palette/SidePanel";
 import { SearchDialog } from "./search/SearchDialog";
+import { CsvDialog } from "./shell/CsvDialog";
+import { FileDrop } from "./shell/FileDrop";
 import { Notices } from "./shell/Notices";
 import { useShortcuts } from "./shell/shortcuts";
 import { TokenForm } from "./shell/TokenForm";
 import { TopBar } from "./shell/TopBar";
 import { Welcome } from "./shell/Welcome";
-import { askNetwork, followDeployed, loadDraft, useDraft } from "./store/draft";
+import { askNetwork, checkAgain, followDeployed, loadDraft, useDraft } from "./store/draft";
 import { liveStore } from "./store/live";
+import { saveLayoutSoon } from "./store/savedLayout";
 import { startSession, useSession } from "./store/session";
 import { useUi } from "./store/ui";
 
 /** Start once: who we are, then the network; afterwards follow what others deploy. */
 export async function start(): Promise<void> {
-  const asked = askNetwork();
-  if (await startSession()) await loadDraft({ asked });
+  // A draft stays what it is while the person gives another token.
+  const asked = useDraft.getState().loaded ? null : askNetwork();
+  if ((await startSession()) && asked) await loadDraft({ asked });
 }
 
 function useFollowing(): void {
   useEffect(
     () =>
       liveStore.subscribe((state, before) => {
+        if (state.status === "live" && before.status !== "live") {
+          checkAgain();
+          saveLayoutSoon();
+        }
         const version = state.picture?.network;
         if (version !== undefined && version !== before.picture?.network) void followDeployed(version);
       }),
@@ -47,7 +55,7 @@ function Studio() {
   useShortcuts();
   useFollowing();
   const empty = useDraft((state) => state.loaded && isEmpty(state.draft ?? emptyNetwork()));
-  const { sideOpen, inspectorOpen, bottomOpen, searchOpen, deployOpen } = useUi();
+  const { sideOpen, inspectorOpen, bottomOpen, searchOpen, deployOpen, csv } = useUi();
   const inspecting = inspectorOpen && !empty;
   return (
     <div className={`studio ${sideOpen ? "" : "no-side"} ${inspecting ? "" : "no-inspector"} ${empty ? "empty" : ""} ${bottomOpen ? "" : "no-bottom"}`}>
@@ -62,6 +70,8 @@ function Studio() {
       <BottomPanel />
       {searchOpen && <SearchDialog />}
       {deployOpen && <DeployDialog />}
+      {csv && <CsvDialog csv={csv} />}
+      <FileDrop />
     </div>
   );
 }

@@ -87,22 +87,56 @@ def serving(file: Path, state: Path, *options: str) -> Iterator[Served]:
     assert process.returncode == 0, log.read_text(encoding="utf-8")[-4000:]
 
 
+class ServerHere:
+    """The same server in this process, without Spark; it can be stopped and begun again."""
+
+    def __init__(self, file: Path):
+        network = load_or_begin(file)
+        dead_letters = file.with_suffix(".dead.jsonl")
+        engine = Engine(network, executor=InProcessExecutor(), dead_letters=dead_letters)
+        engine.start()
+        self._file = file
+        self._service = EngineService(engine, ServerSettings(), file=NetworkFile(file))
+        self._tokens = AccessTokens.made()
+        self._port = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Listen, at the same port as before."""
+        app = create_app(self._service, self._tokens)
+        self._server = HttpServer(app, "127.0.0.1", self._port)
+        self._server.start()
+        self._port = int(self._server.url.rpartition(":")[2])
+
+    def stop(self) -> None:
+        """Answer nothing more; the engine goes on."""
+        self._server.stop()
+
+    def change_tokens(self) -> None:
+        """The tokens that were given out are not taken any more."""
+        self.stop()
+        self._tokens = AccessTokens.made()
+        self.begin()
+
+    @property
+    def served(self) -> Served:
+        """How to talk to it."""
+        return Served(self._server.url, {role: self._tokens[role] for role in ROLES}, self._file)
+
+    def close(self) -> None:
+        """End server and engine."""
+        self.stop()
+        self._service.close()
+
+
 @contextmanager
 def serving_here(file: Path) -> Iterator[Served]:
-    """The same server in this process, without Spark."""
-    network = load_or_begin(file)
-    dead_letters = file.with_suffix(".dead.jsonl")
-    engine = Engine(network, executor=InProcessExecutor(), dead_letters=dead_letters)
-    engine.start()
-    tokens = AccessTokens.made()
-    service = EngineService(engine, ServerSettings(), file=NetworkFile(file))
-    server = HttpServer(create_app(service, tokens), "127.0.0.1", 0)
-    server.start()
+    """A server in this process, until the block ends."""
+    here = ServerHere(file)
     try:
-        yield Served(server.url, {role: tokens[role] for role in ROLES}, file)
+        yield here.served
     finally:
-        server.stop()
-        service.close()
+        here.close()
 
 
 @contextmanager

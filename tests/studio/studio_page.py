@@ -31,8 +31,10 @@ class StudioPage:
         page.on("console", self._note)
 
     def _note(self, message: ConsoleMessage) -> None:
-        # The browser notes answers such as 401 and 412, too; tests look at their effects.
-        if message.type == "error" and "Failed to load resource" not in message.text:
+        # The browser notes answers such as 401 and 412, and lost connections, too; tests look
+        # at their effects.
+        noted = ("Failed to load resource", "WebSocket connection to")
+        if message.type == "error" and not any(text in message.text for text in noted):
             self.faults.append(message.text)
 
     def find(self, testid: str) -> Locator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
@@ -80,3 +81,112 @@ def test_a_draft_survives_a_reload(served: Served, open_studio: OpenStudio) -> N
     studio.page.reload()
     expect(studio.node("hot")).to_contain_text("celsius > 93")
     expect(studio.find("draft-count")).to_contain_text("~1")
+
+
+def test_a_number_is_typed_letter_by_letter(served: Served, open_studio: OpenStudio) -> None:
+    """`1.0` on the way to `1.05` stays what was typed."""
+    _deploy(served, NETWORK)
+    studio = open_studio(served.page())
+    studio.select("readings")
+    studio.page.keyboard.press("Escape")
+    studio.page.locator(".canvas").press("Escape")
+    for field in ("field-headroom", "field-memory"):  # a number, and a number or a text
+        studio.find(field).press_sequentially("1.05")
+        expect(studio.find(field)).to_have_value("1.05")
+
+
+def test_yaml_and_form_stay_in_step(served: Served, open_studio: OpenStudio) -> None:
+    _deploy(served, NETWORK)
+    studio = open_studio(served.page())
+    studio.select("hot")
+    studio.find("mode-yaml").click()
+    expect(studio.find("yaml")).to_contain_text("celsius > 90")
+    studio.find("yaml").click()
+    studio.page.keyboard.press("ControlOrMeta+a")
+    studio.page.keyboard.insert_text("{box: filter, input: readings, where: celsius > 93}")
+    studio.find("mode-form").click()
+    expect(studio.find("field-where")).to_have_text("celsius > 93")
+    studio.write("where", "celsius > 94")
+    studio.find("mode-yaml").click()
+    expect(studio.find("yaml")).to_contain_text("celsius > 94")
+
+
+def test_an_error_in_a_form_has_its_code_and_the_fix(
+    served: Served, open_studio: OpenStudio
+) -> None:
+    _deploy(served, NETWORK)
+    studio = open_studio(served.page())
+    studio.select("hot")
+    studio.write("where", "celcius > 90")
+    told = studio.find("inspector").locator(".field-problem").first
+    expect(told).to_contain_text("UNKNOWN_FIELD")
+    expect(told).to_contain_text("celsius")
+
+
+def test_why_a_deployment_was_refused_stays_at_the_box(
+    served: Served, open_studio: OpenStudio
+) -> None:
+    late = {"on": "at", "delay": 5}
+    stream: dict[str, object] = {"schema": {"at": "bigint", "celsius": "double"}, "progress": late}
+    network: dict[str, object] = {
+        "network": "plant",
+        "streams": {"readings": stream},
+        "outputs": {"all": {"from": "readings"}},
+    }
+    _deploy(served, network)
+    studio = open_studio(served.page())
+    studio.select("readings")
+    studio.find("mode-yaml").click()
+    studio.find("yaml").click()
+    studio.page.keyboard.press("ControlOrMeta+a")
+    studio.page.keyboard.insert_text(
+        "{schema: {at: bigint, celsius: double}, progress: {on: at, delay: 5, below: route}}"
+    )
+    studio.find("deploy").click()
+    expect(studio.page.get_by_role("dialog").get_by_role("alert")).to_contain_text("CANNOT_CHANGE")
+    studio.page.keyboard.press("Escape")
+    expect(studio.page.get_by_role("dialog")).to_have_count(0)
+    problem = studio.node("readings").get_by_label("problem", exact=True)
+    expect(problem).to_be_visible()
+    expect(studio.find("inspector").get_by_role("alert").first).to_contain_text("CANNOT_CHANGE")
+    studio.page.locator(".canvas").focus()
+    studio.page.keyboard.press("ControlOrMeta+z")
+    expect(problem).to_have_count(0)
+
+
+def test_a_box_with_routes_shows_the_tuples_of_each_port(
+    served: Served, open_studio: OpenStudio
+) -> None:
+    watch = {"box": "filter", "input": "readings", "routes": {"hot": "celsius > 90"}}
+    outputs = {"alerts": {"from": "watch.hot"}, "others": {"from": "watch.rest"}}
+    _deploy(served, {**NETWORK, "boxes": {"watch": watch}, "outputs": outputs})
+    served.send("readings", [{"machine": "press", "celsius": c} for c in (95.0, 20.0, 30.0)])
+    studio = open_studio(served.page())
+    studio.select("watch")
+    studio.open_bottom("tuples")
+    expect(studio.rows("Tuples of watch.hot")).to_have_count(1)
+    studio.find("tuples-port").select_option("watch.rest")
+    expect(studio.rows("Tuples of watch.rest")).to_have_count(2)
+    edit = studio.page.get_by_role("button", name="Edit and send")
+    expect(edit).to_have_attribute("title", re.compile("Only streams"))
+    studio.find("tuples-filter").fill("celsius > 25")
+    studio.page.keyboard.press("Enter")
+    expect(studio.rows("Tuples of watch.rest")).to_have_count(1)
+
+
+def test_graphs_that_are_applied_hold_for_everybody(
+    served: Served, open_studio: OpenStudio
+) -> None:
+    _deploy(served, NETWORK)
+    one, other = open_studio(served.page()), open_studio(served.page())
+    for studio in (one, other):
+        studio.select("alerts")
+        studio.open_tab("qos")
+    one.page.get_by_role("button", name="Latency graph").click()
+    one.find("qos-apply").click()
+    expect(one.find("qos-apply")).to_have_attribute("title", re.compile("hold already"))
+    expect(other.find("qos-apply")).to_be_enabled()
+    one.page.reload()
+    one.select("alerts")
+    one.open_tab("qos")
+    expect(one.find("qos-apply")).to_have_attribute("title", re.compile("hold already"))

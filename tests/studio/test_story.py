@@ -49,6 +49,7 @@ def begin_with_a_csv(studio: StudioPage, tmp_path: Path) -> None:
     file.write_text(CSV, encoding="utf-8")
     expect(studio.find("welcome")).to_be_visible()
     studio.find("csv-file").set_input_files(file)
+    studio.find("csv-add").click()
     expect(studio.node("readings")).to_be_visible()
     expect(studio.find("draft-count")).to_have_text("Deployed", timeout=SLOW_MS)
     expect(studio.rows("Tuples of readings")).to_have_count(3, timeout=SLOW_MS)

@@ -8,6 +8,7 @@ import type {
   History,
   Json,
   Layout,
+  LayoutChange,
   NetworkDocument,
   PaletteEntry,
   Problem,
@@ -40,7 +41,14 @@ export function setToken(token: string): void {
   sessionStorage.setItem(KEY, token);
 }
 
-type Options = { method?: string; body?: unknown; text?: string; type?: string; match?: string };
+let refused: (problem: Problem) => void = () => undefined;
+
+/** Call `then` whenever the server does not take the page's token, or not any more. */
+export function whenRefused(then: (problem: Problem) => void): void {
+  refused = then;
+}
+
+type Options = { method?: string; body?: unknown; text?: string; type?: string; match?: string; keepalive?: boolean };
 
 async function ask(path: string, options: Options = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json" };
@@ -52,13 +60,15 @@ async function ask(path: string, options: Options = {}): Promise<Response> {
   const body = options.text ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
   let answer: Response;
   try {
-    answer = await fetch(`api/v1/${path}`, { method: options.method ?? "GET", headers, body });
+    answer = await fetch(`api/v1/${path}`, { method: options.method ?? "GET", headers, body, keepalive: options.keepalive });
   } catch {
     throw new ProblemError(plain("UNREACHABLE", "the server does not answer"));
   }
   if (answer.ok) return answer;
   const found = (await answer.json().catch(() => null)) as Problem | null;
-  throw new ProblemError(found ?? plain("HTTP", `${answer.status} ${answer.statusText}`));
+  const problem = found ?? plain("HTTP", `${answer.status} ${answer.statusText}`);
+  if (answer.status === 401 && token === sessionStorage.getItem(KEY)) refused(problem);
+  throw new ProblemError(problem);
 }
 
 const plain = (code: string, detail: string): Problem => ({
@@ -91,7 +101,8 @@ export const api = {
   deploy: (network: NetworkDocument, version?: string) =>
     json<ChangeReport>("network", { method: "PUT", body: network, match: version }),
   layout: () => json<Layout>("layout"),
-  saveLayout: (layout: Layout) => json<null>("layout", { method: "PUT", body: layout }),
+  /** With `leaving` the browser sends it although the page goes. */
+  changeLayout: (change: LayoutChange, leaving = false) => json<null>("layout", { method: "PATCH", body: change, keepalive: leaving }),
   schema: () => json<Json>("schema"),
   palette: () => json<PaletteEntry[]>("palette"),
   functions: () => json<{ name: string; kind: string; signature: string }[]>("functions"),

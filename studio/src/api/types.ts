@@ -64,6 +64,15 @@ export type Layout = {
   bookmarks: { name: string; x: number; y: number; zoom: number }[];
 };
 
+/** What one person has changed of the layout; null removes. */
+export type LayoutChange = {
+  positions: Record<string, [number, number] | null>;
+  /** Places that nobody chose: kept only where there is none. */
+  placed: Layout["positions"];
+  open: Record<string, boolean | null>;
+  bookmarks: Layout["bookmarks"] | null;
+};
+
 export type PaletteEntry = {
   kind: string;
   section: Section;
@@ -130,6 +139,8 @@ export type OutputFigures = {
   lag_s: number | null;
   utility: number | null;
   latency_s: number | null;
+  /** What 95 % of the delays did not exceed. */
+  latency_p95_s: number | null;
   loss: number | null;
   value: number | null;
   good_zone: boolean | null;
@@ -137,6 +148,8 @@ export type OutputFigures = {
   failed: string | null;
   /** The latest minutes, one value per two seconds, newest last. */
   recent_utility: (number | null)[];
+  /** The graphs that hold, also those that were set without a deployment. */
+  qos: Declaration | null;
 };
 export type PointFigures = {
   rows: number;
@@ -216,10 +229,11 @@ export type Picture = {
 };
 
 /** Client → server on /api/v1/live. What is not named is not sent. */
+export type SampleOrder = { arc: string; limit: number; where: string | null };
 export type Subscription = {
   picture?: boolean;
   /** Arcs whose latest tuples are wanted, with an optional filter. */
-  samples?: { arc: string; limit: number; where?: string | null }[];
+  samples?: SampleOrder[];
   /** Names whose stories are followed. */
   stories?: string[];
 };
@@ -230,7 +244,7 @@ export type LogEntry = { at_us: number; level: string; text: string };
 export type Frame =
   | { type: "picture"; seq: number; whole: true; picture: Picture }
   | { type: "picture"; seq: number; whole: false; patch: Json }
-  | { type: "sample"; arc: string; table: Table; error?: Problem }
+  | ({ type: "sample"; table: Table; error?: Problem } & SampleOrder)
   | { type: "story"; name: string; entries: StoryEntry[] }
   | { type: "log"; entries: LogEntry[] }
   | { type: "error"; problem: Problem };

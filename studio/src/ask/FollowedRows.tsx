@@ -33,6 +33,7 @@ export function FollowedRows({ output, lead }: { output: string; lead?: ReactNod
         </span>
         <span className="quiet fixed">{plural(found.rows.length, "row")}</span>
         {found.forgotten > 0 && <span className="quiet">{count(found.forgotten)} older rows no longer kept here</span>}
+        {found.gap && <span className="tone-amber">the connection was lost: rows may be missing</span>}
         {found.dropped > 0 && <span className="tone-amber">{count(found.dropped)} left out: too fast to show</span>}
         <span className="grow" />
         <Button aria-pressed={following} onClick={() => setFollowing(!following)}>

@@ -1,4 +1,4 @@
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { autocompletion, closeBrackets, closeBracketsKeymap, completeFromList, completionKeymap, ifNotIn } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { sql, StandardSQL, type SQLNamespace } from "@codemirror/lang-sql";
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
@@ -7,11 +7,14 @@ import { EditorView, keymap, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
 
+import type { SqlFunction } from "../store/session";
+
 type Props = {
   label: string;
   value: string;
   /** Names with their fields, for completion. */
   schema: Record<string, string[]>;
+  functions: SqlFunction[];
   onChange: (value: string) => void;
   /** Control+Enter. */
   onRun: () => void;
@@ -35,10 +38,15 @@ const HIGHLIGHT = HighlightStyle.define([
   { tag: tags.comment, color: "var(--muted)", fontStyle: "italic" },
 ]);
 
-const language = (schema: SQLNamespace) => sql({ dialect: StandardSQL, schema, upperCaseKeywords: true });
+const language = (schema: SQLNamespace, functions: SqlFunction[]) => [
+  sql({ dialect: StandardSQL, schema, upperCaseKeywords: true }),
+  StandardSQL.language.data.of({
+    autocomplete: ifNotIn(["String", "LineComment", "BlockComment"], completeFromList(functions.map(({ name, signature }) => ({ label: name, detail: signature, apply: `${name}(`, type: "function" })))),
+  }),
+];
 
 /** A SQL editor that completes names and fields. */
-export function SqlEditor({ label, value, schema, onChange, onRun }: Props) {
+export function SqlEditor({ label, value, schema, functions, onChange, onRun }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const known = useRef(new Compartment());
@@ -64,7 +72,7 @@ export function SqlEditor({ label, value, schema, onChange, onRun }: Props) {
           bracketMatching(),
           closeBrackets(),
           autocompletion(),
-          known.current.of(language({})),
+          known.current.of(language({}, [])),
           syntaxHighlighting(HIGHLIGHT),
           keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
           placeholder("SELECT … FROM a connection point, a view or a table"),
@@ -85,8 +93,8 @@ export function SqlEditor({ label, value, schema, onChange, onRun }: Props) {
   }, [label]);
 
   useEffect(() => {
-    view.current?.dispatch({ effects: known.current.reconfigure(language(schema)) });
-  }, [schema]);
+    view.current?.dispatch({ effects: known.current.reconfigure(language(schema, functions)) });
+  }, [schema, functions]);
 
   useEffect(() => {
     const now = view.current;

@@ -3,12 +3,14 @@ import { useState } from "react";
 import { api } from "../api/client";
 import { Button } from "../components/Button";
 import { useForbidden } from "../store/role";
+import { useEditReason, useSession } from "../store/session";
 import { duration, plural } from "../watch/format";
 import { ProblemNote } from "../watch/ProblemNote";
 import { RowTable } from "../watch/RowTable";
 import { scalar } from "../watch/scalar";
 import { useAsk, type Asking } from "../watch/useAsk";
-import { pointOf, useAskable } from "./askable";
+import { keepArc } from "./keepArc";
+import { pointOf, unkeptArc, useAskable } from "./askable";
 import { AttachedList } from "./AttachedList";
 import { FollowedRows } from "./FollowedRows";
 import { KeepQuery } from "./KeepQuery";
@@ -19,7 +21,8 @@ import { useSql } from "./sqlStore";
 /** Ask in SQL: once over what is kept, or attached to a point, history first and then live. */
 export function SqlPanel() {
   const { text, attached } = useSql();
-  const { schema, points } = useAskable();
+  const { schema, points, arcs } = useAskable();
+  const functions = useSession((state) => state.functions);
   const asking = useAsk();
   const once = () =>
     asking.run(async () => {
@@ -31,7 +34,7 @@ export function SqlPanel() {
   return (
     <section className="panel sql-panel" aria-label="SQL">
       <div className="sql-ask">
-        <SqlEditor label="SQL" value={text} schema={schema} onChange={(to) => useSql.setState({ text: to })} onRun={() => void once()} />
+        <SqlEditor label="SQL" value={text} schema={schema} functions={functions} onChange={(to) => useSql.setState({ text: to })} onRun={() => void once()} />
         <div className="panel-bar">
           <Button look="primary" icon="play" data-testid="sql-run" disabled={asking.busy || !text.trim()} title="Control+Enter" onClick={() => void once()}>
             Run once
@@ -40,12 +43,27 @@ export function SqlPanel() {
           <KeepQuery text={text} />
         </div>
         <ProblemNote problem={asking.problem} />
+        {asking.problem && <KeepArc arc={unkeptArc(text, arcs)} />}
         <AttachedList />
       </div>
       <div className="sql-answer">
         {attached ? <FollowedRows key={attached} output={attached} /> : <Answer />}
       </div>
     </section>
+  );
+}
+
+/** After a question about an arc that nothing keeps: offer a connection point. */
+function KeepArc({ arc }: { arc: string | null }) {
+  const reason = useEditReason();
+  if (arc === null) return null;
+  return (
+    <div className="panel-bar">
+      <Button icon="point" reason={reason} onClick={() => keepArc(arc)} data-testid="sql-keep">
+        Add a connection point at {arc}
+      </Button>
+      <span className="quiet">It keeps what flows there from then on, and can be asked.</span>
+    </div>
   );
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { askable, pointOf } from "./askable";
+import { askable, pointOf, unkeptArc } from "./askable";
 import { chartColumns, chartLines, defaultChoice } from "./chartable";
 
 const fields = [
@@ -39,17 +39,19 @@ describe("charts of results", () => {
 });
 
 describe("what can be asked", () => {
-  it("has arcs, points, views and tables with their fields", () => {
+  it("has points, views and tables with their fields", () => {
     const network = {
       network: "n",
       connection_points: { recent: { on: "hot" } },
       views: { seen: { from: "hot" } },
       tables: { accounts: { schema: { vid: "int", balance: "double" } } },
     };
-    const arcs = { hot: { fields: [{ name: "celsius", type: "double" }], progress: [] } };
+    const arcs = { cold: { fields: [], progress: [] }, hot: { fields: [{ name: "celsius", type: "double" }], progress: [] } };
     const found = askable(network, { ok: true, problems: [], cautions: [], arcs, queries: {} });
-    expect(found.schema).toEqual({ hot: ["celsius"], recent: ["celsius"], seen: ["celsius"], accounts: ["vid", "balance"] });
+    expect(found.schema).toEqual({ recent: ["celsius"], seen: ["celsius"], accounts: ["vid", "balance"] });
     expect(found.points).toEqual(["recent", "seen"]);
+    expect(unkeptArc("select * from recent join `hot` using (celsius)", found.arcs)).toBe("hot");
+    expect(unkeptArc("select * from recent, accounts", found.arcs)).toBeNull();
   });
 
   it("finds the point that a query reads", () => {

@@ -5,18 +5,22 @@ import { useMemo } from "react";
 import type { CheckReport, NetworkDocument } from "../api/types";
 import { useDeployed } from "../store/deployed";
 
-export type Askable = { schema: Record<string, string[]>; points: string[] };
+export type Askable = {
+  /** What a question may read, with its fields. */
+  schema: Record<string, string[]>;
+  points: string[];
+  /** Arcs that nothing keeps: they can be asked once they have a connection point. */
+  arcs: string[];
+};
 
-/** Arcs, connection points, views and tables of a network with their fields. */
+/** Connection points, views and tables of a network with their fields. */
 export function askable(network: NetworkDocument | null, check: CheckReport | null): Askable {
   const schema: Record<string, string[]> = {};
-  for (const [arc, info] of Object.entries(check?.arcs ?? {}))
-    if (!arc.includes("@")) schema[arc] = info.fields.map((field) => field.name);
-  for (const [query, fields] of Object.entries(check?.queries ?? {}))
-    schema[query] = fields.map((field) => field.name);
+  const arcs: Record<string, string[]> = {};
+  for (const [arc, info] of Object.entries(check?.arcs ?? {})) arcs[arc] = info.fields.map((field) => field.name);
   const fieldsOf = (declared: unknown, key: string): string[] => {
     const arc = (declared as Record<string, unknown> | null)?.[key];
-    return typeof arc === "string" ? (schema[arc] ?? []) : [];
+    return typeof arc === "string" ? (arcs[arc] ?? []) : [];
   };
   const points = Object.entries(network?.connection_points ?? {});
   const views = Object.entries(network?.views ?? {});
@@ -26,7 +30,7 @@ export function askable(network: NetworkDocument | null, check: CheckReport | nu
     const columns = (declared as { schema?: unknown }).schema;
     schema[name] ??= columns && typeof columns === "object" ? Object.keys(columns) : [];
   }
-  return { schema, points: [...points, ...views].map(([name]) => name) };
+  return { schema, points: [...points, ...views].map(([name]) => name), arcs: Object.keys(arcs).filter((arc) => !arc.includes("@") && !(arc in schema)) };
 }
 
 export function useAskable(): Askable {
@@ -39,4 +43,10 @@ export function useAskable(): Askable {
 export function pointOf(sql: string, points: string[]): string | null {
   const named = [...sql.matchAll(/\b(?:from|join)\s+([A-Za-z_][\w.]*)/gi)].map((match) => match[1]);
   return points.find((point) => named.includes(point)) ?? points[0] ?? null;
+}
+
+/** The first arc that a query reads although nothing keeps it. */
+export function unkeptArc(sql: string, arcs: string[]): string | null {
+  const named = [...sql.matchAll(/\b(?:from|join)\s+`?([A-Za-z_][\w./]*)/gi)].map((match) => match[1] ?? "");
+  return named.find((name) => arcs.includes(name)) ?? null;
 }

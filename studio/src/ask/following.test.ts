@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import type { Row } from "../api/types";
 import { Follower, MOST_ROWS } from "./following";
-import { withoutOverlap } from "./overlap";
+import { rowsAfter, withoutOverlap } from "./overlap";
 
 class FakeSocket {
   onopen: (() => void) | null = null;
@@ -62,6 +62,26 @@ describe("Follower", () => {
     follower.stop();
   });
 
+  it("fetches the rows of the time without a connection, or says that some may be missing", async () => {
+    const earlier = rows(0, 2);
+    const follower = following(earlier);
+    follower.start();
+    latest().onopen?.();
+    await vi.advanceTimersByTimeAsync(300);
+    const lose = async (now: Row[]) => {
+      earlier.splice(0, earlier.length, ...now);
+      latest().onclose?.();
+      await vi.advanceTimersByTimeAsync(2000);
+      latest().onopen?.();
+      await vi.advanceTimersByTimeAsync(300);
+    };
+    await lose(rows(0, 5));
+    expect(follower.snapshot()).toMatchObject({ rows: [[0], [1], [2], [3], [4]], gap: false });
+    await lose(rows(8, 9));
+    expect(follower.snapshot()).toMatchObject({ rows: [[0], [1], [2], [3], [4], [8]], gap: true });
+    follower.stop();
+  });
+
   it("reconnects when the connection is lost, and not when it was stopped", async () => {
     const follower = following([]);
     follower.start();
@@ -86,4 +106,15 @@ describe("withoutOverlap", () => {
     [[], rows(0, 2), rows(0, 2)],
     [rows(0, 9), [], []],
   ])("%j then %j adds %j", (before, live, added) => expect(withoutOverlap(before, live)).toEqual(added));
+});
+
+describe("rowsAfter", () => {
+  it.each([
+    [rows(0, 3), rows(1, 5), rows(3, 5)],
+    [rows(2, 3), rows(0, 5), rows(3, 5)],
+    [rows(0, 9), rows(3, 9), []],
+    [rows(0, 3), rows(4, 5), null],
+    [rows(0, 3), [], null],
+    [[], rows(0, 2), null],
+  ])("%j, and later %j", (known, again, missed) => expect(rowsAfter(known, again)).toEqual(missed));
 });

@@ -6,7 +6,7 @@ import { create } from "zustand";
 import { api, openSocket, ProblemError } from "../api/client";
 import type { Problem, Row } from "../api/types";
 import { append, EMPTY_BUFFER, HIDDEN, rowObject, type RowBuffer } from "../watch/rows";
-import { withoutOverlap } from "./overlap";
+import { rowsAfter, withoutOverlap } from "./overlap";
 
 /** So many rows of an output are kept in the page; older ones are counted and dropped. */
 export const MOST_ROWS = 5000;
@@ -31,7 +31,12 @@ async function latestRows(output: string): Promise<Row[]> {
   }
 }
 
-export type Followed = RowBuffer & { state: "connecting" | "live" | "lost"; problem: Problem | null };
+export type Followed = RowBuffer & {
+  state: "connecting" | "live" | "lost";
+  problem: Problem | null;
+  /** After a loss of the connection it is not known whether all rows are here. */
+  gap: boolean;
+};
 type FollowMessage = { rows?: Row[]; dropped?: number; type?: string; problem?: Problem };
 
 /** Which output the results panel shows. */
@@ -43,7 +48,7 @@ export function follow(output: string | null): void {
 
 /** Follows one output from `start` to `stop`; `subscribe` and `snapshot` serve React. */
 export class Follower {
-  private buffer: Followed = { ...EMPTY_BUFFER, state: "connecting", problem: null };
+  private buffer: Followed = { ...EMPTY_BUFFER, state: "connecting", problem: null, gap: false };
   private shown: Followed = this.buffer;
   private listeners = new Set<() => void>();
   private socket: WebSocket | null = null;
@@ -75,7 +80,7 @@ export class Follower {
     socket?.close();
   };
 
-  clear = (): void => this.change({ ...this.buffer, ...EMPTY_BUFFER });
+  clear = (): void => this.change({ ...this.buffer, ...EMPTY_BUFFER, gap: false });
   snapshot = (): Followed => this.shown;
   subscribe = (listener: () => void): (() => void) => {
     this.listeners.add(listener);
@@ -87,7 +92,7 @@ export class Follower {
     this.socket = socket;
     socket.onopen = () => {
       this.change({ ...this.buffer, state: "live" });
-      if (this.buffer.rows.length === 0) void this.begin(socket);
+      void this.begin(socket);
     };
     socket.onmessage = (event: MessageEvent) => {
       if (this.socket !== socket) return;
@@ -96,7 +101,7 @@ export class Follower {
       const rows = message.rows ?? [];
       if (this.pending) this.pending.push(...rows);
       const grown = append(this.buffer, this.pending ? [] : rows, message.dropped ?? 0, MOST_ROWS);
-      this.change({ ...grown, state: "live", problem: null });
+      this.change({ ...this.buffer, ...grown, state: "live", problem: null });
     };
     socket.onclose = () => {
       if (this.socket !== socket || !this.running) return;
@@ -106,15 +111,18 @@ export class Follower {
     };
   }
 
-  /** Show the latest rows from before first; what also came live is shown once. */
+  /** Show the rows from before first, or those of the time without a connection; each is shown once. */
   private async begin(socket: WebSocket): Promise<void> {
     this.pending = [];
     const before = await this.earlier(this.output);
     const live = this.pending ?? [];
     this.pending = null;
     if (this.socket !== socket) return;
-    const rows = [...before, ...withoutOverlap(before, live)];
-    if (rows.length) this.change({ ...this.buffer, ...append(this.buffer, rows, 0, MOST_ROWS) });
+    const known = this.buffer.rows.map((row) => Object.fromEntries(this.buffer.names.map((name, at) => [name, row[at] ?? null])));
+    const missed = rowsAfter(known, before);
+    const gap = this.buffer.gap || (known.length > 0 && missed === null);
+    const rows = [...(missed ?? before), ...withoutOverlap(before, live)];
+    this.change({ ...this.buffer, ...append(this.buffer, rows, 0, MOST_ROWS), gap });
   }
 
   /** Take the change at once, tell React at most a few times a second. */

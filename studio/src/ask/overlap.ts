@@ -11,3 +11,16 @@ export function withoutOverlap(before: Row[], live: Row[]): Row[] {
   }
   return live;
 }
+
+/** The rows of `again` that come after the end of `known`; null if that end is not among them. */
+export function rowsAfter(known: Row[], again: Row[]): Row[] | null {
+  const text = (row: Row) => JSON.stringify(row);
+  const end = known.slice(-again.length).map(text);
+  const now = again.map(text);
+  for (let at = now.length; at > 0; at -= 1) {
+    const both = Math.min(at, end.length);
+    const same = end.slice(end.length - both).every((row, back) => row === now[at - both + back]);
+    if (both > 0 && same) return again.slice(at);
+  }
+  return null;
+}

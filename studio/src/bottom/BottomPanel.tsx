@@ -1,14 +1,16 @@
-import { lazy, Suspense, type ComponentType } from "react";
+import { Suspense, type ComponentType } from "react";
 
 import { Boundary } from "../components/Boundary";
 import { Button } from "../components/Button";
+import { onDemand } from "../components/onDemand";
 import { Tabs } from "../components/Tabs";
+import { problemsOf } from "../draft/saying";
 import { useDraft } from "../store/draft";
 import { useUi, type BottomTab } from "../store/ui";
 import { ProblemsPanel } from "./ProblemsPanel";
 
 function ProblemsLabel() {
-  const problems = useDraft((state) => state.report?.problems.length ?? 0);
+  const problems = useDraft((state) => problemsOf(state.report, state.refusal).length);
   const cautions = useDraft((state) => state.report?.cautions.length ?? 0);
   return (
     <>
@@ -20,13 +22,13 @@ function ProblemsLabel() {
 
 // Panels with charts and editors are loaded when they are first opened.
 const PANELS: Record<BottomTab, ComponentType> = {
-  tuples: lazy(() => import("../watch/TuplesPanel").then((module) => ({ default: module.TuplesPanel }))),
-  results: lazy(() => import("../ask/ResultsPanel").then((module) => ({ default: module.ResultsPanel }))),
-  sql: lazy(() => import("../ask/SqlPanel").then((module) => ({ default: module.SqlPanel }))),
+  tuples: onDemand(() => import("../watch/TuplesPanel").then((module) => module.TuplesPanel)),
+  results: onDemand(() => import("../ask/ResultsPanel").then((module) => module.ResultsPanel)),
+  sql: onDemand(() => import("../ask/SqlPanel").then((module) => module.SqlPanel)),
   problems: ProblemsPanel,
-  story: lazy(() => import("../watch/StoryPanel").then((module) => ({ default: module.StoryPanel }))),
-  log: lazy(() => import("../watch/LogPanel").then((module) => ({ default: module.LogPanel }))),
-  debug: lazy(() => import("../debug/DebugPanel").then((module) => ({ default: module.DebugPanel }))),
+  story: onDemand(() => import("../watch/StoryPanel").then((module) => module.StoryPanel)),
+  log: onDemand(() => import("../watch/LogPanel").then((module) => module.LogPanel)),
+  debug: onDemand(() => import("../debug/DebugPanel").then((module) => module.DebugPanel)),
 };
 
 /** Below the canvas: tuples, answers, problems, what happened. */

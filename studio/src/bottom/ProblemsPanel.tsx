@@ -2,6 +2,7 @@ import type { Problem } from "../api/types";
 import { nodeId } from "../canvas/graph";
 import { problemRef } from "../canvas/model";
 import { kindOf } from "../draft/document";
+import { problemsOf } from "../draft/saying";
 import { useDraft } from "../store/draft";
 import { useUi } from "../store/ui";
 
@@ -12,6 +13,8 @@ function place(problem: Problem): string {
 /** What `check` finds in the draft; choosing a problem leads to it. */
 export function ProblemsPanel() {
   const report = useDraft((state) => state.report);
+  const refusal = useDraft((state) => state.refusal);
+  const problems = problemsOf(report, refusal);
   const draft = useDraft((state) => state.draft);
   const { select, ask, openInspector } = useUi();
   const lead = (problem: Problem) => {
@@ -23,10 +26,10 @@ export function ProblemsPanel() {
     openInspector("parameters");
   };
   if (!report) return <p className="muted">The draft has not been checked yet.</p>;
-  if (!report.problems.length && !report.cautions.length) return <p className="muted" data-testid="problems">The draft is valid.</p>;
+  if (!problems.length && !report.cautions.length) return <p className="muted" data-testid="problems">The draft is valid.</p>;
   return (
     <ul className="problem-list" data-testid="problems">
-      {report.problems.map((problem, index) => (
+      {problems.map((problem, index) => (
         <li key={index}>
           <button type="button" onClick={() => lead(problem)}>
             <span className="problem-code bad">{problem.code}</span>

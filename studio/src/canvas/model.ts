@@ -3,6 +3,7 @@
 import { create } from "zustand";
 
 import type { Problem } from "../api/types";
+import { problemsOf } from "../draft/saying";
 import { same } from "../draft/diff";
 import { entries, SECTIONS, type Ref } from "../draft/document";
 import { useDraft, type DraftState, type Positions } from "../store/draft";
@@ -48,9 +49,9 @@ function stable(before: Graph, made: Graph): Graph {
 }
 
 /** Problems by node: by the path in the document, else by the name in `where`. */
-export function problemsByNode(state: Pick<DraftState, "report" | "draft">): Map<string, Problem[]> {
+export function problemsByNode(state: Pick<DraftState, "report" | "draft" | "refusal">): Map<string, Problem[]> {
   const found = new Map<string, Problem[]>();
-  for (const problem of state.report?.problems ?? []) {
+  for (const problem of problemsOf(state.report, state.refusal)) {
     const ref = problemRef(state.draft, problem);
     if (!ref) continue;
     const id = nodeId(ref.section, ref.name);
@@ -91,7 +92,7 @@ async function placeMissing(): Promise<void> {
       if (!Object.keys(made).length) break;
       const now = useDraft.getState().layout;
       // What the person has placed meanwhile stays there.
-      useDraft.getState().setLayout({ positions: { ...made, ...now.positions } });
+      useDraft.getState().setLayout({ positions: { ...made, ...now.positions } }, { automatic: true });
     }
   } finally {
     busy = false;
@@ -104,7 +105,7 @@ function rebuild(state: DraftState, before: DraftState | null): void {
   const model = useModel.getState();
   const change: Partial<CanvasModel> = {};
   let { graph, grouping } = model;
-  if (!before || state.draft !== before.draft || state.report !== before.report) {
+  if (!before || state.draft !== before.draft || state.report !== before.report || state.refusal !== before.refusal) {
     graph = stable(model.graph, graphOf(state.draft, state.report, useSession.getState().palette));
     grouping = groupingOf(state.draft, graph);
     Object.assign(change, { graph, grouping, problems: problemsByNode(state) });
@@ -121,7 +122,7 @@ function rebuild(state: DraftState, before: DraftState | null): void {
 }
 
 useDraft.subscribe((state, before) => {
-  if (state.draft !== before.draft || state.report !== before.report || state.layout !== before.layout || state.diff !== before.diff || state.loaded !== before.loaded)
+  if (state.draft !== before.draft || state.report !== before.report || state.refusal !== before.refusal || state.layout !== before.layout || state.diff !== before.diff || state.loaded !== before.loaded)
     rebuild(state, state.loaded === before.loaded ? before : null);
 });
 useSession.subscribe((state, before) => {

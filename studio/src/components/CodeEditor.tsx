@@ -1,12 +1,13 @@
 import type { Completion } from "@codemirror/autocomplete";
-import { lazy, Suspense } from "react";
+import { Suspense } from "react";
 
 import type { CodeEditorProps } from "./CodeEditorView";
+import { onDemand } from "./onDemand";
 
 export type { Completion };
 
 // The editor is large, and the first view of the canvas does not need it.
-const View = lazy(() => import("./CodeEditorView").then((module) => ({ default: module.CodeEditorView })));
+const View = onDemand(() => import("./CodeEditorView").then((module) => module.CodeEditorView));
 
 /** A small code editor: an expression of one line, SQL or YAML. */
 export function CodeEditor(props: CodeEditorProps) {

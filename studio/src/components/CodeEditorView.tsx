@@ -18,6 +18,8 @@ export type CodeEditorProps = {
   readOnly?: boolean;
   placeholder?: string;
   testId?: string;
+  /** Enter in an editor of one line. */
+  onEnter?: () => void;
 };
 
 const THEME = EditorView.theme({
@@ -68,7 +70,8 @@ function complete(options: Completion[]) {
   };
 }
 
-const fresh = (completions: Completion[], diagnostics: Diagnostic[], readOnly: boolean): Extension[] => [
+const fresh = (completions: Completion[], diagnostics: Diagnostic[], readOnly: boolean, placeholder = ""): Extension[] => [
+  placeholder ? placeholderText(placeholder) : [],
   autocompletion({ override: [complete(completions)], icons: false }),
   linter((view) => diagnostics.filter((each) => each.to <= view.state.doc.length), { delay: 0 }),
   EditorState.readOnly.of(readOnly),
@@ -77,18 +80,22 @@ const fresh = (completions: Completion[], diagnostics: Diagnostic[], readOnly: b
 const NONE: never[] = [];
 
 /** A small code editor: an expression of one line, SQL or YAML. */
-export function CodeEditorView({ label, value, onChange, language, completions = NONE, diagnostics = NONE, readOnly = false, placeholder, testId }: CodeEditorProps) {
+export function CodeEditorView({ label, value, onChange, language, completions = NONE, diagnostics = NONE, readOnly = false, placeholder, testId, onEnter }: CodeEditorProps) {
   const box = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const changing = useRef(new Compartment());
-  const latest = useRef({ value, onChange, placeholder });
+  const latest = useRef({ value, onChange, onEnter });
   useEffect(() => {
-    latest.current = { value, onChange, placeholder };
+    latest.current = { value, onChange, onEnter };
   });
 
   useEffect(() => {
     if (!box.current) return;
     const one = language === "expression";
+    const enter = () => {
+      latest.current.onEnter?.();
+      return Boolean(latest.current.onEnter);
+    };
     const made = new EditorView({
       parent: box.current,
       state: EditorState.create({
@@ -100,11 +107,10 @@ export function CodeEditorView({ label, value, onChange, language, completions =
           closeBrackets(),
           language === "yaml" ? yaml() : sql({ dialect: StandardSQL }),
           syntaxHighlighting(LOOK),
-          keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+          keymap.of([{ key: "Enter", run: enter }, ...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
           changing.current.of(fresh([], [], true)),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ "aria-label": label, ...(testId ? { "data-testid": testId } : {}) }),
-          latest.current.placeholder ? placeholderText(latest.current.placeholder) : [],
           EditorView.updateListener.of((update) => {
             const text = update.state.doc.toString();
             if (update.docChanged && text !== latest.current.value) latest.current.onChange(text);
@@ -127,8 +133,8 @@ export function CodeEditorView({ label, value, onChange, language, completions =
   }, [value]);
 
   useEffect(() => {
-    view.current?.dispatch({ effects: changing.current.reconfigure(fresh(completions, diagnostics, readOnly)) });
-  }, [completions, diagnostics, readOnly, language, label]);
+    view.current?.dispatch({ effects: changing.current.reconfigure(fresh(completions, diagnostics, readOnly, placeholder)) });
+  }, [completions, diagnostics, readOnly, placeholder, language, label]);
 
   return <div ref={box} className={`code-editor ${language} ${readOnly ? "read-only" : ""}`} />;
 }

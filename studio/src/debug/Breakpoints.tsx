@@ -6,6 +6,7 @@ import { useDeployed } from "../store/deployed";
 import { useLive } from "../store/live";
 import { useForbidden } from "../store/role";
 import { useUi } from "../store/ui";
+import { ConditionEditor } from "../watch/ConditionEditor";
 import { plural } from "../watch/format";
 import { ProblemNote } from "../watch/ProblemNote";
 import { useAsk } from "../watch/useAsk";
@@ -81,13 +82,14 @@ function NewBreakpoint() {
           <option key={name}>{name}</option>
         ))}
       </select>
-      <input
-        className="mono"
-        aria-label="Condition, SQL over the fields of the arc"
-        placeholder="condition, or every tuple"
+      <ConditionEditor
+        arc={arc}
+        label="Condition, SQL over the fields of the arc"
+        placeholder="any tuple"
         value={condition}
-        spellCheck={false}
-        onChange={(event) => setCondition(event.target.value)}
+        onChange={setCondition}
+        onEnter={() => void set()}
+        testId="breakpoint-condition"
       />
       <Button type="submit" icon="breakpoint" reason={forbidden ?? (arc ? null : "There is no arc yet.")} disabled={busy}>
         Break

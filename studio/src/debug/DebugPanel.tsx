@@ -1,20 +1,16 @@
 import { useLive } from "../store/live";
 import { useUi } from "../store/ui";
 import { timeOfDay } from "../watch/format";
-import { ProblemNote } from "../watch/ProblemNote";
 import { resume } from "./actions";
 import { Button } from "../components/Button";
 import { Breakpoints } from "./Breakpoints";
-import { useDebugProblem } from "./problem";
 import { TraceView } from "./TraceView";
 
 /** Why the engine stands still, what the latest step did at each box, and the breakpoints. */
 export function DebugPanel() {
-  const problem = useDebugProblem((state) => state.problem);
   return (
     <section className="panel debug-panel" aria-label="Debug">
       <div className="debug-main">
-        <ProblemNote problem={problem} />
         <Hit />
         <TraceView />
       </div>

@@ -4,6 +4,7 @@ import { create } from "zustand";
 
 import { api, ProblemError } from "../api/client";
 import type { DebugState, TraceEntry } from "../api/types";
+import { ownerOf } from "../draft/arcs";
 import { liveStore } from "../store/live";
 import { useUi } from "../store/ui";
 import { report } from "./problem";
@@ -62,7 +63,7 @@ async function act(action: () => Promise<void>): Promise<void> {
 function show(debug: DebugState): void {
   const picture = liveStore.getState().picture;
   if (!picture || picture.state === "failed") return;
-  const state = debug.paused || debug.applications.length ? "paused" : "running";
+  const state = debug.paused ? "paused" : "running";
   liveStore.setState({ picture: { ...picture, debug, state } });
 }
 
@@ -106,9 +107,10 @@ export function walk(to: number): void {
   highlight(trace[cursor]);
 }
 
-/** Select the box of an entry; boxes that the engine made itself are not on the canvas. */
+/** Select the box of an entry, or the instance that it is in; boxes that the engine made itself are not on the canvas. */
 function highlight(entry: TraceEntry | undefined): void {
   if (!entry || entry.box.includes("@")) return;
-  useUi.getState().select({ kind: "box", name: entry.box });
-  useUi.getState().ask({ kind: "center", node: entry.box });
+  const name = ownerOf(entry.box);
+  useUi.getState().select({ kind: "box", name });
+  useUi.getState().ask({ kind: "center", node: name });
 }

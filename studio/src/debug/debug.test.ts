@@ -44,6 +44,28 @@ describe("pausing and stepping", () => {
     expect(useDebug.getState().cursor).toBe(1);
   });
 
+  it("selects the instance of a superbox for the boxes in it", async () => {
+    vi.spyOn(api, "step").mockResolvedValue({ trace: [entry("border/across")], state: state({ paused: true }) });
+    await stepTuple();
+    expect(useUi.getState().selected).toEqual({ kind: "box", name: "border" });
+  });
+
+  it("goes on running while one application is paused", async () => {
+    vi.spyOn(api, "pause").mockResolvedValue(state({ applications: ["alerts"] }));
+    await pause();
+    expect(liveStore.getState().picture?.state).toBe("running");
+  });
+
+  it("tells a failure above the canvas until an action goes well", async () => {
+    const refused = new ProblemError({ type: "", title: "", status: 409, code: "NOT_PAUSED", detail: "the engine runs", hint: "pause first" });
+    vi.spyOn(api, "step").mockRejectedValue(refused);
+    await stepTuple();
+    expect(useUi.getState().message).toBe("NOT_PAUSED: the engine runs; pause first");
+    vi.spyOn(api, "pause").mockResolvedValue(state({ paused: true }));
+    await pause();
+    expect(useUi.getState().message).toBeNull();
+  });
+
   it("does not select boxes that are not on the canvas", async () => {
     useUi.getState().select({ kind: "box", name: "hot" });
     vi.spyOn(api, "step").mockResolvedValue({ trace: [entry("eddy@readings")], state: state({ paused: true }) });

@@ -1,11 +1,12 @@
-/** The latest failure of a debugging action, shown beside the controls until the next action. */
-
-import { create } from "zustand";
-
 import type { Problem } from "../api/types";
+import { saying } from "../draft/saying";
+import { useUi } from "../store/ui";
 
-export const useDebugProblem = create<{ problem: Problem | null }>()(() => ({ problem: null }));
+let told: string | null = null;
 
+/** Tell above the canvas why a debugging action failed, whatever panel is open; null: the latest did not. */
 export function report(problem: Problem | null): void {
-  useDebugProblem.setState({ problem });
+  const { message, tell } = useUi.getState();
+  if (problem) tell((told = saying(problem)));
+  else if (told !== null && message === told) tell((told = null));
 }

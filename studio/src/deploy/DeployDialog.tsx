@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 
 import { api, ProblemError } from "../api/client";
 import type { ChangeReport, NetworkDocument, Problem } from "../api/types";
@@ -11,6 +11,8 @@ import { adoptDeployed, loadDraft, useDraft } from "../store/draft";
 import { useUi } from "../store/ui";
 import { reportLines, summary } from "./words";
 
+/** Statuses by which the server says what is wrong with a network. */
+const REFUSED = new Set([400, 409, 422]);
 const isConflict = (problem: Problem | null) => problem?.code === "CHANGED_MEANWHILE" || problem?.status === 412;
 
 async function attempt<T>(work: Promise<T>): Promise<{ value: T } | { problem: Problem }> {
@@ -64,24 +66,32 @@ export function DeployDialog() {
   const [problem, setProblem] = useState<Problem | null>(null);
   const [busy, setBusy] = useState(false);
   const close = () => setDeployOpen(false);
+  const refuse = useCallback(
+    (found: Problem) => {
+      setProblem(found);
+      // The reason stays at the box after the dialog is closed.
+      if (REFUSED.has(found.status) && useDraft.getState().draft === draft) useDraft.setState({ refusal: found });
+    },
+    [draft],
+  );
 
   useEffect(() => {
     let current = true;
     void attempt(api.preview(draft)).then((found) => {
       if (!current) return;
       if ("value" in found) setReport(found.value);
-      else setProblem(found.problem);
+      else refuse(found.problem);
     });
     return () => {
       current = false;
     };
-  }, [draft]);
+  }, [draft, refuse]);
 
   const deploy = async (overwrite: boolean) => {
     setBusy(true);
     const found = await attempt(api.deploy(draft, overwrite ? undefined : useDraft.getState().version));
     setBusy(false);
-    if ("problem" in found) return setProblem(found.problem);
+    if ("problem" in found) return refuse(found.problem);
     await adoptDeployed(draft);
     close();
   };

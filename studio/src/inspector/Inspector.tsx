@@ -1,9 +1,10 @@
-import { lazy, Suspense } from "react";
+import { Suspense } from "react";
 
 import type { Declaration } from "../api/types";
 import { removeSelected } from "../canvas/actions";
 import { Boundary } from "../components/Boundary";
 import { Button } from "../components/Button";
+import { onDemand } from "../components/onDemand";
 import { Tabs, type Tab } from "../components/Tabs";
 import { asObject, declared, refOf, type Ref } from "../draft/document";
 import { setKey } from "../draft/edits";
@@ -16,8 +17,8 @@ import { NetworkForm } from "./NetworkForm";
 import { ParametersTab } from "./ParametersTab";
 import { SchemaTab } from "./SchemaTab";
 
-const QosTab = lazy(() => import("../qos/QosTab").then((module) => ({ default: module.QosTab })));
-const StatisticsTab = lazy(() => import("../watch/StatisticsTab").then((module) => ({ default: module.StatisticsTab })));
+const QosTab = onDemand(() => import("../qos/QosTab").then((module) => module.QosTab));
+const StatisticsTab = onDemand(() => import("../watch/StatisticsTab").then((module) => module.StatisticsTab));
 
 const LABELS: Record<InspectorTab, string> = { parameters: "Parameters", schema: "Schema", statistics: "Statistics", qos: "QoS", story: "Story" };
 
@@ -47,7 +48,7 @@ function Qos({ target }: { target: Ref }) {
     <QosTab
       output={target.name}
       value={value}
-      onChange={(to) => edit((document) => setKey(document, target, ["qos"], (to as Parameters<typeof setKey>[3]) ?? undefined), { merge: `qos ${target.section} ${target.name}` })}
+      onChange={(to, merge) => edit((document) => setKey(document, target, ["qos"], (to as Parameters<typeof setKey>[3]) ?? undefined), merge ? { merge: `qos ${target.section} ${target.name} ${merge}` } : {})}
     />
   );
 }

@@ -2,8 +2,6 @@ import { useState } from "react";
 
 import type { NetworkDocument } from "../api/types";
 import { Field } from "../components/Field";
-import { NAME } from "../draft/document";
-import { setTop } from "../draft/edits";
 import { useDraft } from "../store/draft";
 import { useSession } from "../store/session";
 import { Context } from "./form/context";
@@ -39,8 +37,8 @@ export function NetworkForm() {
         />
       ) : (
         <div className="form">
-          <Field label="network" problem={NAME.test(draft.network) ? null : "A name begins with a letter and has letters, digits and _ only."}>
-            {(id) => <input id={id} type="text" value={draft.network} disabled={context.readOnly} onChange={(event) => edit((document) => setTop(document, ["network"], event.target.value), { merge: "network" })} />}
+          <Field label="network" hint="The name belongs to the state directory: it is chosen when the network is first served.">
+            {(id, described) => <input id={id} type="text" aria-describedby={described} value={draft.network} readOnly />}
           </Field>
           <details className="form-about" open>
             <summary>Engine</summary>

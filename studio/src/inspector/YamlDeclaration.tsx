@@ -3,6 +3,7 @@ import { useMemo, useState } from "react";
 import type { Json, Problem } from "../api/types";
 import { CodeEditor } from "../components/CodeEditor";
 import { same } from "../draft/diff";
+import { saying } from "../draft/saying";
 import { declarationYaml, networkYaml, parseYaml, rangeOf } from "../draft/yaml";
 import type { NetworkDocument } from "../api/types";
 
@@ -26,7 +27,7 @@ export function YamlDeclaration({ label, value, problems, skip, readOnly, onChan
     if ("error" in parsed) return [];
     return problems.map((problem) => {
       const [from, to] = rangeOf(shown, (problem.path ?? []).slice(skip));
-      return { from, to: Math.max(from, Math.min(to, shown.length)), severity: "error" as const, message: `${problem.code}: ${problem.detail}` };
+      return { from, to: Math.max(from, Math.min(to, shown.length)), severity: "error" as const, message: saying(problem) ?? "" };
     });
   }, [parsed, problems, shown, skip]);
   const change = (typed: string) => {

@@ -1,4 +1,4 @@
-import { useRef, useState, type KeyboardEvent, type MouseEvent, type PointerEvent } from "react";
+import { useEffect, useRef, useState, type KeyboardEvent, type MouseEvent, type PointerEvent } from "react";
 
 import { addPoint, gridStep, movePoint, RULES, type Graph, type GraphKind, type Point } from "./graph";
 import { GraphBackground } from "./GraphBackground";
@@ -13,14 +13,15 @@ type Props = {
   observed: Observed[GraphKind];
   /** The graph while a point is dragged; null when the drag is given up. */
   onDrag: (graph: Graph | null) => void;
-  onChange: (graph: Graph) => void;
+  /** Steps of a point by keys in a row have the same `merge`. */
+  onChange: (graph: Graph, merge?: string) => void;
 };
 
 /** A utility graph whose points are dragged, or moved by arrow keys. */
 export function GraphEditor({ kind, graph, observed, onDrag, onChange }: Props) {
   const svg = useRef<SVGSVGElement>(null);
   const [drag, setDrag] = useState<{ at: number; domain: Domain; graph: Graph } | null>(null);
-  const domain = drag?.domain ?? domainOf(graph, kind);
+  const domain = drag?.domain ?? domainOf(graph, kind, observed);
   const shown = drag?.graph ?? graph;
   const step = gridStep(domain.high - domain.low);
 
@@ -47,6 +48,12 @@ export function GraphEditor({ kind, graph, observed, onDrag, onChange }: Props) 
     onDrag(null);
     if (JSON.stringify(drag.graph) !== JSON.stringify(graph)) onChange(drag.graph);
   };
+  const giveUp = () => {
+    if (!drag) return;
+    setDrag(null);
+    onDrag(null);
+  };
+  useEscape(drag !== null, giveUp);
   const add = (event: MouseEvent) => {
     const grown = addPoint(graph, place(event), kind, step);
     if (grown) onChange(grown.graph);
@@ -56,7 +63,7 @@ export function GraphEditor({ kind, graph, observed, onDrag, onChange }: Props) 
     if (!changed) return;
     event.preventDefault();
     event.stopPropagation();
-    onChange(changed);
+    onChange(changed, event.key.startsWith("Arrow") ? `point ${at}` : undefined);
   };
   return (
     <svg
@@ -87,7 +94,7 @@ export function GraphEditor({ kind, graph, observed, onDrag, onChange }: Props) 
           onPointerDown={(event) => press(event, at)}
           onPointerMove={move}
           onPointerUp={drop}
-          onPointerCancel={drop}
+          onPointerCancel={giveUp}
           onDoubleClick={(event) => event.stopPropagation()}
           onKeyDown={(event) => key(event, at)}
         >
@@ -98,6 +105,25 @@ export function GraphEditor({ kind, graph, observed, onDrag, onChange }: Props) 
       {drag && <Reading point={drag.graph[drag.at] ?? [0, 0]} unit={RULES[kind].unit} domain={domain} />}
     </svg>
   );
+}
+
+/** While it is `active`, Escape means this and nothing else. */
+function useEscape(active: boolean, escape: () => void): void {
+  const latest = useRef(escape);
+  useEffect(() => {
+    latest.current = escape;
+  });
+  useEffect(() => {
+    if (!active) return;
+    const press = (event: globalThis.KeyboardEvent) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault();
+      event.stopPropagation();
+      latest.current();
+    };
+    window.addEventListener("keydown", press, true);
+    return () => window.removeEventListener("keydown", press, true);
+  }, [active]);
 }
 
 function Reading({ point, unit, domain }: { point: Point; unit: string; domain: Domain }) {

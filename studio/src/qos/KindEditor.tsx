@@ -14,7 +14,8 @@ type Props = {
   qos: Declaration;
   observed: Observed[GraphKind];
   onDrag: (graph: Graph | null) => void;
-  onChange: (graph: Graph | null, on?: string) => void;
+  /** `on`: the field of a value graph; changes in a row with the same `merge` count as one for undo. */
+  onChange: (graph: Graph | null, options?: { on?: string; merge?: string }) => void;
   onAllow: () => void;
 };
 
@@ -33,8 +34,8 @@ export function KindEditor({ kind, output, qos, observed, onDrag, onChange, onAl
         {RULES[kind].title}
         <Button look="quiet" icon="trash" aria-label={`Remove the ${kind} graph`} onClick={() => onChange(null)} />
       </legend>
-      {kind === "value" && <ValueField output={output} on={valueField(qos)} onChange={(on) => onChange(graph, on)} />}
-      <GraphEditor kind={kind} graph={graph} observed={observed} onDrag={drag} onChange={(to) => onChange(to)} />
+      {kind === "value" && <ValueField output={output} on={valueField(qos)} onChange={(on) => onChange(graph, { on, merge: "field" })} />}
+      <GraphEditor kind={kind} graph={graph} observed={observed} onDrag={drag} onChange={(to, merge) => onChange(to, { merge })} />
       {problem && (
         <p className="problem-note" role="alert">
           {problem}{" "}

@@ -6,27 +6,34 @@ import { api } from "../api/client";
 import type { Declaration } from "../api/types";
 import { useDeployed } from "../store/deployed";
 import { liveStore } from "../store/live";
-import { picture } from "../testing/picture";
+import { outputFigures, picture } from "../testing/picture";
 import { QosTab } from "./QosTab";
 
 const START = { latency: [[0, 1], [2, 1], [10, 0]] };
 let latest: Declaration | null = START;
 
+const merges: (string | undefined)[] = [];
+
 function Page() {
   const [value, setValue] = useState<Declaration | null>(START);
-  const change = (to: Declaration | null) => {
+  const change = (to: Declaration | null, merge?: string) => {
     latest = to;
+    merges.push(merge);
     setValue(to);
   };
   return <QosTab output="alerts" value={value} onChange={change} />;
 }
 
+/** The graphs that hold now. */
+const holds = (qos: Declaration) => liveStore.setState({ picture: picture({ outputs: { alerts: outputFigures({ qos }) } }) });
+
 beforeEach(() => {
   latest = START;
-  const quality = { history: [{ ago_s: 1, delay_s: 6, delivered: 10, utility: 0.5 }], delivered: 10, shed: 0 };
+  merges.length = 0;
+  const quality = { delays: [[6, 10]], history: [{ ago_s: 1, delay_s: 6, delivered: 10, utility: 0.5 }], delivered: 10, shed: 0 };
   vi.spyOn(api, "describe").mockResolvedValue({ quality });
-  liveStore.setState({ picture: picture() });
-  useDeployed.setState({ network: { network: "n", outputs: { alerts: { from: "hot", qos: START } } }, qosSet: {} });
+  holds(START);
+  useDeployed.setState({ network: { network: "n", outputs: { alerts: { from: "hot", qos: START } } } });
 });
 afterEach(() => {
   cleanup();
@@ -47,6 +54,38 @@ describe("QosTab", () => {
     fireEvent.keyDown(screen.getByTestId("qos-point-latency-2"), { key: "Delete" });
     expect(latest?.latency).toEqual([[0, 1], [2, 1]]);
     expect(screen.getByText("1.00")).toBeTruthy();
+  });
+
+  it("says that nothing was observed instead of a utility", async () => {
+    vi.spyOn(api, "describe").mockResolvedValue({ quality: { delays: [], history: [], delivered: 0, shed: 0 } });
+    await show();
+    expect(screen.getByText(/nothing observed yet/)).toBeTruthy();
+  });
+
+  it("gives a drag up by Escape, or when the pointer is taken away", async () => {
+    await show();
+    const point = screen.getByTestId("qos-point-latency-1");
+    Object.assign(point, { setPointerCapture: () => undefined });
+    for (const giveUp of [() => fireEvent.keyDown(window, { key: "Escape" }), () => fireEvent.pointerCancel(point)]) {
+      fireEvent.pointerDown(point, { clientX: 0, clientY: 0 });
+      fireEvent.pointerMove(point, { clientX: 40, clientY: 40 });
+      giveUp();
+      fireEvent.pointerUp(point);
+      expect(latest).toBe(START);
+    }
+  });
+
+  it("counts each drag as a change of its own, and steps by keys of one point as one", async () => {
+    await show();
+    const point = screen.getByTestId("qos-point-latency-1");
+    for (let n = 0; n < 2; n += 1) fireEvent.keyDown(point, { key: "ArrowDown", shiftKey: true });
+    expect(merges).toEqual(["latency point 1", "latency point 1"]);
+    Object.assign(point, { setPointerCapture: () => undefined });
+    vi.spyOn(Element.prototype, "getBoundingClientRect").mockReturnValue({ left: 0, top: 0, width: 320, height: 176 } as DOMRect);
+    fireEvent.pointerDown(point, { clientX: 70, clientY: 10 });
+    fireEvent.pointerMove(point, { clientX: 90, clientY: 60 });
+    fireEvent.pointerUp(point);
+    expect(merges.slice(2)).toEqual([undefined]);
   });
 
   it("moves points by arrow keys and by numbers", async () => {
@@ -91,6 +130,7 @@ describe("QosTab", () => {
       await Promise.resolve();
     });
     expect(set).toHaveBeenCalledWith("alerts", { latency: [[0, 1], [2, 0.99], [10, 0]] });
+    act(() => holds({ latency: [[0, 1], [2, 0.99], [10, 0]] }));
     expect(apply().disabled).toBe(true);
   });
 });

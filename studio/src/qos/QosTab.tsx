@@ -3,9 +3,8 @@ import { useState } from "react";
 import { api } from "../api/client";
 import type { Declaration } from "../api/types";
 import { Button } from "../components/Button";
-import { useDeployed } from "../store/deployed";
+import { same } from "../draft/diff";
 import { useLive } from "../store/live";
-import { omit } from "../store/omit";
 import { useForbidden } from "../store/role";
 import { utility } from "../watch/format";
 import { ProblemNote } from "../watch/ProblemNote";
@@ -20,7 +19,8 @@ type Props = {
   output: string;
   /** The QoS document of the draft. */
   value: Declaration | null;
-  onChange: (value: Declaration | null) => void;
+  /** Changes in a row with the same `merge` count as one for undo. */
+  onChange: (value: Declaration | null, merge?: string) => void;
 };
 
 /** What delay, loss, values and throughput are worth to an output: graphs whose points are dragged. */
@@ -29,7 +29,8 @@ export function QosTab({ output, value, onChange }: Props) {
   const observed = useObserved(output, valueField(value));
   const shown = dragged ? withGraph(value, dragged.kind, dragged.graph) : value;
   const present = KINDS.filter((kind) => graphOf(value, kind));
-  const change = (kind: GraphKind, graph: Graph | null, on?: string) => onChange(withGraph(value, kind, graph, on));
+  const change = (kind: GraphKind, graph: Graph | null, options: { on?: string; merge?: string } = {}) =>
+    onChange(withGraph(value, kind, graph, options.on), options.merge && `${kind} ${options.merge}`);
   return (
     <section className="qos" aria-label={`Quality of service of ${output}`}>
       <Worth output={output} would={predicted(shown ?? { latency: DEFAULT_LATENCY }, observed)} changed={dragged !== null} />
@@ -44,13 +45,13 @@ export function QosTab({ output, value, onChange }: Props) {
           qos={value ?? {}}
           observed={observed[kind]}
           onDrag={(graph) => setDragged(graph && { kind, graph })}
-          onChange={(graph, on) => change(kind, graph, on)}
+          onChange={(graph, options) => change(kind, graph, options)}
           onAllow={() => onChange({ ...value, convex: false })}
         />
       ))}
       <div className="chips">
         {KINDS.filter((kind) => !present.includes(kind)).map((kind) => (
-          <Button key={kind} look="quiet" icon="add" onClick={() => change(kind, RULES[kind].starter, "")}>
+          <Button key={kind} look="quiet" icon="add" onClick={() => change(kind, RULES[kind].starter, { on: "" })}>
             {RULES[kind].title} graph
           </Button>
         ))}
@@ -61,7 +62,7 @@ export function QosTab({ output, value, onChange }: Props) {
 }
 
 /** The utility now, and what would follow from the graphs that are edited. */
-function Worth({ output, would, changed }: { output: string; would: number; changed: boolean }) {
+function Worth({ output, would, changed }: { output: string; would: number | null; changed: boolean }) {
   const now = useLive((state) => state.picture?.outputs[output]?.utility ?? null);
   return (
     <p className="qos-worth">
@@ -69,7 +70,7 @@ function Worth({ output, would, changed }: { output: string; would: number; chan
         now <strong>{utility(now)}</strong>
       </span>
       <span className={changed ? "changed" : ""} aria-live="polite">
-        with these graphs <strong>{utility(would)}</strong>
+        with these graphs {would === null ? "nothing observed yet" : <strong>{utility(would)}</strong>}
       </span>
     </p>
   );
@@ -81,18 +82,17 @@ function ApplyNow({ output, value }: { output: string; value: Declaration | null
   const forbidden = useForbidden("operator");
   const running = useLive((state) => Boolean(state.picture?.outputs[output]));
   const holds = useQos(output);
-  const same = JSON.stringify(holds) === JSON.stringify(value);
+  const isSame = same(holds, value);
   const apply = () =>
     run(async () => {
       await api.setQos(output, value);
-      useDeployed.setState((state) => ({ qosSet: { ...omit(state.qosSet, output), [output]: value } }));
     });
   return (
     <>
       <div className="panel-bar">
         <Button
           data-testid="qos-apply"
-          reason={forbidden ?? (running ? (same ? "These graphs hold already." : null) : "Deploy the output first.")}
+          reason={forbidden ?? (running ? (isSame ? "These graphs hold already." : null) : "Deploy the output first.")}
           disabled={busy}
           onClick={() => void apply()}
         >

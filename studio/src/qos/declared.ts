@@ -1,11 +1,7 @@
 import type { Declaration } from "../api/types";
-import { declaredOutput, useDeployed } from "../store/deployed";
+import { useLive } from "../store/live";
 
-/** The QoS graphs that hold for an output now; null if it has none of its own. */
+/** The QoS graphs that hold for a running output, whoever set them; null if it has none of its own. */
 export function useQos(output: string): Declaration | null {
-  return useDeployed((state) => {
-    if (output in state.qosSet) return state.qosSet[output] ?? null;
-    const qos = declaredOutput(state.network, output)?.qos;
-    return qos && typeof qos === "object" && !Array.isArray(qos) ? qos : null;
-  });
+  return useLive((state) => state.picture?.outputs[output]?.qos ?? null);
 }

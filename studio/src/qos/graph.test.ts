@@ -94,12 +94,14 @@ describe("utility", () => {
 
   it("is predicted from what was observed, by the weights", () => {
     const description = {
-      quality: { history: [{ ago_s: 3, delay_s: 1, delivered: 30, utility: 1 }, { ago_s: 2, delay_s: 6, delivered: 10, utility: 1 }], delivered: 80, shed: 20 },
+      quality: { delays: [[1, 30], [6, 10]], history: [{ ago_s: 3, delay_s: 2.25, delivered: 40, utility: 1 }], delivered: 80, shed: 20 },
     };
     const observed = observedOf(description, []);
     expect(predicted({ latency: [[0, 1], [2, 1], [10, 0]] }, observed)).toBeCloseTo(0.875);
     const both = { latency: [[0, 1], [2, 1], [10, 0]], loss: [[0, 0], [1, 1]], weights: { loss: 3 } };
     expect(predicted(both, observed)).toBeCloseTo((0.875 + 3 * 0.8) / 4);
+    expect(predicted({ value: { on: "n", graph: [[0, 0], [1, 1]] } }, observed)).toBeNull();
+    expect(predicted({ ...both, throughput: [[0, 0], [1, 1]] }, { ...observed, throughput: null })).toBeCloseTo((0.875 + 3 * 0.8) / 4);
     expect(observed.throughput).toEqual([{ x: 40 / 60, weight: 1 }]);
   });
 
@@ -113,6 +115,9 @@ describe("scale", () => {
     const domain = domainOf(latency, "latency");
     expect(valueX(screenX(7.3, domain), domain)).toBeCloseTo(7.3);
     expect(domain).toEqual({ low: 0, high: 12.5 });
+    const slow = [{ x: 1, weight: 50 }, { x: 30, weight: 49.5 }, { x: 400, weight: 0.5 }];
+    expect(domainOf(latency, "latency", slow).high).toBe(30);
+    expect(domainOf(latency, "latency", [{ x: 400, weight: 1 }]).high).toBe(50);
     expect(ticks(domain)).toEqual([0, 2, 4, 6, 8, 10, 12]);
     expect(gridStep(12.5)).toBe(0.05);
   });

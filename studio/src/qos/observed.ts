@@ -15,11 +15,9 @@ export function observedOf(description: { [key: string]: Json }, values: number[
   const quality = description.quality;
   if (!quality || typeof quality !== "object" || Array.isArray(quality)) return NOTHING;
   const seconds = Array.isArray(quality.history) ? quality.history : [];
-  const delays = seconds.flatMap((second) => {
-    if (!second || typeof second !== "object" || Array.isArray(second)) return [];
-    const x = number(second.delay_s);
-    const weight = number(second.delivered);
-    return x === null || !weight ? [] : [{ x, weight }];
+  const delays = (Array.isArray(quality.delays) ? quality.delays : []).flatMap((pair) => {
+    const [x, weight] = Array.isArray(pair) ? pair : [];
+    return typeof x === "number" && typeof weight === "number" ? [{ x, weight }] : [];
   });
   const delivered = number(quality.delivered) ?? 0;
   const shed = number(quality.shed) ?? 0;
@@ -35,15 +33,15 @@ export function observedOf(description: { [key: string]: Json }, values: number[
   };
 }
 
-/** Mean utility of what was observed; 1 if nothing was. */
-export function utilityOf(graph: Graph, observed: Observed[GraphKind]): number {
-  if (!observed?.length) return 1;
+/** Mean utility of what was observed; null if nothing was. */
+export function utilityOf(graph: Graph, observed: Observed[GraphKind]): number | null {
+  if (!observed?.length) return null;
   const weight = observed.reduce((all, one) => all + one.weight, 0);
   return observed.reduce((all, one) => all + utilityAt(graph, one.x) * one.weight, 0) / weight;
 }
 
-/** The utility that the graphs of a document would give, as the weighted mean of its kinds. */
-export function predicted(qos: Declaration, observed: Observed): number {
+/** The utility that the graphs of a document would give: the weighted mean of the kinds that were observed; null if none was. */
+export function predicted(qos: Declaration, observed: Observed): number | null {
   const weights = qos.weights;
   const weightOf = (kind: GraphKind) => {
     const declared = weights && typeof weights === "object" && !Array.isArray(weights) ? weights[kind] : 1;
@@ -54,10 +52,12 @@ export function predicted(qos: Declaration, observed: Observed): number {
   for (const kind of KINDS) {
     const graph = graphOf(qos, kind);
     if (!graph) continue;
+    const found = utilityOf(graph, observed[kind]);
+    if (found === null) continue;
     total += weightOf(kind);
-    sum += weightOf(kind) * utilityOf(graph, observed[kind]);
+    sum += weightOf(kind) * found;
   }
-  return total ? sum / total : 1;
+  return total ? sum / total : null;
 }
 
 /** Bars of a histogram over a range, each within [0, 1]; what is outside counts at the ends. */
@@ -69,4 +69,15 @@ export function histogram(observed: Observed[GraphKind], low: number, high: numb
   }
   const most = Math.max(...found, 1e-12);
   return found.map((one) => one / most);
+}
+
+/** The x that a share of what was observed does not exceed; null if nothing was. */
+export function percentile(observed: Observed[GraphKind], share: number): number | null {
+  const ordered = [...(observed ?? [])].sort((one, other) => one.x - other.x);
+  let left = share * ordered.reduce((all, one) => all + one.weight, 0);
+  for (const { x, weight } of ordered) {
+    left -= weight;
+    if (left <= 1e-9) return x;
+  }
+  return null;
 }

@@ -1,6 +1,7 @@
 /** Where values of a graph are on the screen (pure). */
 
 import { RULES, type Graph, type GraphKind } from "./graph";
+import { percentile, type Observed } from "./observed";
 
 export const WIDTH = 320;
 export const HEIGHT = 176;
@@ -11,15 +12,18 @@ const BOTTOM = 24;
 
 export type Domain = { low: number; high: number };
 
-/** A range of x that shows the whole graph with room to drag points outward. */
-export function domainOf(graph: Graph, kind: GraphKind): Domain {
+/** How many times as long as the graph the range may be: a few slow tuples must not squeeze it. */
+const MOST_TIMES = 5;
+
+/** A range of x that shows the whole graph with room to drag points outward, and what was observed but for the slowest 1 %. */
+export function domainOf(graph: Graph, kind: GraphKind, observed: Observed[GraphKind] = null): Domain {
   const rules = RULES[kind];
   const first = graph[0]?.[0] ?? 0;
   const last = graph[graph.length - 1]?.[0] ?? 1;
   const air = Math.max((last - Math.min(first, rules.lowest ?? first)) * 0.25, 1e-6);
   return {
     low: rules.lowest ?? first - air,
-    high: rules.highest ?? last + air,
+    high: rules.highest ?? Math.max(last + air, Math.min(percentile(observed, 0.99) ?? last, last * MOST_TIMES)),
   };
 }
 

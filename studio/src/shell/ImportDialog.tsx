@@ -10,10 +10,12 @@ import { useUi } from "../store/ui";
 /** Take a network from a file or from pasted text; it becomes the draft, and undo brings the old one back. */
 export function ImportDialog({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
+  const running = useDraft((state) => state.draft.network);
   const found = text.trim() ? parseNetwork(text) : null;
   const take = () => {
     if (!found || "error" in found) return;
-    useDraft.getState().edit(() => found.network);
+    // The name is that of the state and the layout: it stays.
+    useDraft.getState().edit((document) => ({ ...found.network, network: document.network }));
     useUi.getState().ask({ kind: "fit" });
     onClose();
   };
@@ -27,6 +29,11 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
         <Field label="or paste it" problem={found && "error" in found ? found.error : null}>
           {(id, described) => <textarea id={id} aria-describedby={described} className="mono" rows={14} value={text} spellCheck={false} onChange={(event) => setText(event.target.value)} data-testid="import-text" />}
         </Field>
+        {found && "network" in found && found.network.network !== running && (
+          <p className="muted">
+            It keeps the name of the network that runs: <code>{running}</code>.
+          </p>
+        )}
       </div>
       <footer>
         <Button onClick={onClose}>Cancel</Button>

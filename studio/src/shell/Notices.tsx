@@ -7,6 +7,7 @@ export function Notices() {
   const problem = useDraft((state) => state.problem);
   const outdated = useDraft((state) => state.outdated);
   const message = useUi((state) => state.message);
+  const tone = useUi((state) => state.messageTone);
   const tell = useUi((state) => state.tell);
   if (problem)
     return (
@@ -17,7 +18,7 @@ export function Notices() {
     );
   if (message)
     return (
-      <div className="notice bad stage-notice" role="alert" data-testid="message">
+      <div className={`notice ${tone} stage-notice`} role={tone === "bad" ? "alert" : "status"} data-testid="message">
         {message}
         <Button onClick={() => tell(null)}>Close</Button>
       </div>

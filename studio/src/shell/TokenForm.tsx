@@ -3,11 +3,14 @@ import { useState, type FormEvent } from "react";
 import { takeToken } from "../api/client";
 import { Button } from "../components/Button";
 import { Field } from "../components/Field";
+import { isDirty } from "../draft/diff";
+import { useDraft } from "../store/draft";
 import { keepToken, useSession } from "../store/session";
 
 /** Shown if the server does not take the page's token, or does not answer. */
 export function TokenForm({ onReady }: { onReady: () => void }) {
   const { phase, problem } = useSession();
+  const kept = useDraft((state) => isDirty(state.diff));
   const [token, setToken] = useState("");
   const [tried, setTried] = useState(() => takeToken());
   const submit = (event: FormEvent) => {
@@ -28,7 +31,7 @@ export function TokenForm({ onReady }: { onReady: () => void }) {
         {phase === "token" ? (
           <>
             <p className="muted">
-              The server asks for a token. <code>auroral serve</code> prints a link that contains it.
+              The server asks for a token. <code>auroral serve</code> prints a link that contains it.{kept && " Your draft is kept."}
             </p>
             <Field label="Token" problem={refusal}>
               {(id, described) => (

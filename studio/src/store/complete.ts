@@ -6,7 +6,7 @@ const PICTURE = ["failure", "utility", "step_s", "memory_bytes"] as const;
 const FIGURES = {
   arcs: ["oldest_s", "patience_s"],
   boxes: ["selectivity", "cost_s", "call_s", "held", "superbox", "priority", "halted"],
-  outputs: ["lag_s", "utility", "latency_s", "loss", "value", "good_zone", "failed"],
+  outputs: ["lag_s", "utility", "latency_s", "latency_p95_s", "qos", "loss", "value", "good_zone", "failed"],
   points: ["oldest"],
   queries: ["failed"],
 } as const;

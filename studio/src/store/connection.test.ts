@@ -30,6 +30,7 @@ describe("LiveConnection", () => {
   let sockets: FakeSocket[];
   let statuses: LiveStatus[];
   let frames: Frame[];
+  let unopened: number;
   let connection: LiveConnection;
   const latest = () => sockets[sockets.length - 1] as FakeSocket;
 
@@ -38,12 +39,13 @@ describe("LiveConnection", () => {
     sockets = [];
     statuses = [];
     frames = [];
+    unopened = 0;
     connection = new LiveConnection(
       () => {
         sockets.push(new FakeSocket());
         return latest() as unknown as WebSocket;
       },
-      { frame: (frame) => frames.push(frame), status: (status) => statuses.push(status) },
+      { frame: (frame) => frames.push(frame), status: (status) => statuses.push(status), unopened: () => (unopened += 1) },
     );
   });
   afterEach(() => {
@@ -79,6 +81,16 @@ describe("LiveConnection", () => {
     expect(sockets).toHaveLength(3);
     latest().opened();
     expect(latest().sent).toEqual(['{"picture":true}']);
+  });
+
+  it("tells a connection that was refused from one that was lost", () => {
+    connection.start();
+    latest().opened();
+    latest().close();
+    expect(unopened).toBe(0);
+    vi.advanceTimersByTime(700);
+    latest().close();
+    expect(unopened).toBe(1);
   });
 
   it("takes a connection that says nothing for lost", () => {

@@ -10,6 +10,8 @@ const SILENCE_MS = 12_000;
 type Listener = {
   frame: (frame: Frame) => void;
   status: (status: LiveStatus, attempt: number) => void;
+  /** A connection was closed before it was open: the server is gone, or does not let us in. */
+  unopened: () => void;
 };
 
 export class LiveConnection {
@@ -70,7 +72,9 @@ export class LiveConnection {
     const socket = this.open();
     this.socket = socket;
     this.sent = "";
+    let opened = false;
     socket.onopen = () => {
+      opened = true;
       if (this.socket !== socket) return;
       this.send(true);
       this.watch();
@@ -83,7 +87,9 @@ export class LiveConnection {
       this.listener.frame(JSON.parse(String(event.data)) as Frame);
     };
     socket.onclose = () => {
-      if (this.socket === socket) this.lost();
+      if (this.socket !== socket) return;
+      this.lost();
+      if (!opened && this.running) this.listener.unopened();
     };
   }
 

@@ -9,11 +9,9 @@ import { liveStore } from "./live";
 type DeployedState = {
   network: NetworkDocument | null;
   check: CheckReport | null;
-  /** Graphs that were set while running and are not in the document. */
-  qosSet: Record<string, Declaration | null>;
 };
 
-export const useDeployed = create<DeployedState>()(() => ({ network: null, check: null, qosSet: {} }));
+export const useDeployed = create<DeployedState>()(() => ({ network: null, check: null }));
 
 let version: string | null = null;
 
@@ -21,7 +19,7 @@ async function load(wanted: string): Promise<void> {
   version = wanted;
   try {
     const { network } = await api.network();
-    if (version === wanted) useDeployed.setState({ network, qosSet: {} });
+    if (version === wanted) useDeployed.setState({ network });
     const check = await api.check(network);
     if (version === wanted) useDeployed.setState({ check });
   } catch {

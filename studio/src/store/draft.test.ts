@@ -15,7 +15,6 @@ function serve(network: NetworkDocument, version: string): void {
   vi.spyOn(api, "network").mockResolvedValue({ network, version });
   vi.spyOn(api, "layout").mockResolvedValue({ positions: { s: [1, 2] }, open: {}, bookmarks: [] });
   vi.spyOn(api, "check").mockResolvedValue({ ok: true, problems: [], cautions: [], arcs: {}, queries: {} });
-  vi.spyOn(api, "saveLayout").mockResolvedValue(null);
 }
 
 beforeEach(async () => {
@@ -53,6 +52,16 @@ describe("history", () => {
     expect(useDraft.getState().layout.positions.s).toEqual([1, 2]);
   });
 
+  it("takes back an edit and a move one by one", () => {
+    const { edit, setLayout, undo } = useDraft.getState();
+    edit((document) => setKey(document, ref, ["description"], "a"), { merge: "o description" });
+    setLayout({ positions: { s: [9, 9] } }, { history: true });
+    edit((document) => setKey(document, ref, ["description"], "ab"), { merge: "o description" });
+    undo();
+    expect(useDraft.getState().draft.outputs?.o).toEqual({ from: "s", description: "a" });
+    expect(useDraft.getState().layout.positions.s).toEqual([9, 9]);
+  });
+
   it("does nothing for a viewer", () => {
     useSession.setState({ server: { role: "viewer" } as ServerInfo });
     useDraft.getState().edit((document) => setKey(document, ref, ["description"], "x"));
@@ -71,6 +80,14 @@ describe("check", () => {
     await vi.advanceTimersByTimeAsync(2);
     expect(check).toHaveBeenCalledTimes(1);
     expect(check.mock.calls[0]?.[0].outputs?.o).toEqual({ from: "s", description: "ab" });
+  });
+});
+
+describe("a refused deployment", () => {
+  it("is told until the next edit", () => {
+    useDraft.setState({ refusal: { type: "", title: "", status: 409, code: "CANNOT_CHANGE", detail: "no" } });
+    useDraft.getState().edit((document) => setKey(document, ref, ["description"], "x"));
+    expect(useDraft.getState().refusal).toBeNull();
   });
 });
 

@@ -18,6 +18,9 @@ export type EditOptions = {
   place?: Positions;
 };
 
+/** `automatic`: positions that nobody chose are kept on the server only together with chosen ones. */
+export type LayoutOptions = { history?: boolean; automatic?: boolean };
+
 export type DraftState = {
   loaded: boolean;
   problem: Problem | null;
@@ -31,13 +34,20 @@ export type DraftState = {
   future: Snapshot[];
   report: CheckReport | null;
   layout: Layout;
+  /** The layout that the server is known to have. */
+  savedLayout: Layout;
+  /** Positions that nobody chose. */
+  placed: Positions;
+  /** Why the latest deployment was refused; until the next edit. */
+  refusal: Problem | null;
   diff: Difference;
   edit: (change: (document: NetworkDocument) => NetworkDocument, options?: EditOptions) => void;
   undo: () => void;
   redo: () => void;
-  setLayout: (change: Partial<Layout>, options?: { history?: boolean }) => void;
+  setLayout: (change: Partial<Layout>, options?: LayoutOptions) => void;
 };
 
+const NO_LAYOUT: Layout = { positions: {}, open: {}, bookmarks: [] };
 const NOTHING: Difference = { added: [], changed: [], removed: [], engine: false, name: false };
 let lastMerge: string | undefined;
 
@@ -51,7 +61,10 @@ export const useDraft = create<DraftState>()((set, get) => ({
   past: [],
   future: [],
   report: null,
-  layout: { positions: {}, open: {}, bookmarks: [] },
+  layout: NO_LAYOUT,
+  savedLayout: NO_LAYOUT,
+  placed: {},
+  refusal: null,
   diff: NOTHING,
   edit: (change, options = {}) => {
     if (!mayEdit()) return;
@@ -81,8 +94,10 @@ export const useDraft = create<DraftState>()((set, get) => ({
   },
   setLayout: (change, options) => {
     const state = get();
+    if (options?.history) lastMerge = undefined;
     const kept = options?.history ? { past: [...state.past, snapshot(state)], future: [] } : {};
-    set({ layout: { ...state.layout, ...change }, ...kept });
+    const placed = options?.automatic ? { placed: { ...state.placed, ...change.positions } } : {};
+    set({ layout: { ...state.layout, ...change }, ...kept, ...placed });
   },
 }));
 
@@ -94,13 +109,13 @@ function restored(state: DraftState, to: Snapshot): Partial<DraftState> {
 }
 
 function withDraft(state: DraftState, draft: NetworkDocument): Partial<DraftState> {
-  return { draft, diff: difference(state.deployed, draft) };
+  return { draft, diff: difference(state.deployed, draft), refusal: null };
 }
 
-// ── what follows from a change: check, kept draft, kept layout ──
+// ── what follows from a change: check, kept draft ──
 
 /** Run after `ms` without another call. */
-function settled(ms: number, work: () => void): () => void {
+export function settled(ms: number, work: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return () => {
     clearTimeout(timer);
@@ -109,23 +124,27 @@ function settled(ms: number, work: () => void): () => void {
 }
 
 let checks = 0;
+let unchecked = false;
 
 export async function checkNow(): Promise<void> {
   const number = ++checks;
   try {
     const report = await api.check(useDraft.getState().draft);
+    unchecked = false;
     if (number === checks) useDraft.setState({ report });
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
-    // The connection's state is shown in the top bar; the next edit checks again.
+    unchecked = true; // the connection's state is shown in the top bar
   }
 }
 
 const checkSoon = settled(150, () => void checkNow());
-const saveLayoutSoon = settled(600, () => {
-  const { layout, loaded } = useDraft.getState();
-  if (loaded && mayEdit()) api.saveLayout(layout).catch(() => undefined);
-});
+
+/** The server is there again: ask what it could not answer. */
+export function checkAgain(): void {
+  if (unchecked) checkSoon();
+}
+
 function rememberNow(): void {
   const { draft, version, diff, deployed, loaded } = useDraft.getState();
   if (!loaded) return;
@@ -137,12 +156,9 @@ window.addEventListener("pagehide", rememberNow);
 
 let restoring = false;
 useDraft.subscribe((state, before) => {
-  if (restoring) return;
-  if (state.draft !== before.draft) {
-    checkSoon();
-    rememberSoon();
-  }
-  if (state.layout !== before.layout) saveLayoutSoon();
+  if (restoring || state.draft === before.draft) return;
+  checkSoon();
+  rememberSoon();
 });
 
 // ── loading ──
@@ -153,7 +169,7 @@ type Asked = Promise<[{ network: NetworkDocument; version: string }, Layout]>;
 export function askNetwork(): Asked {
   const asked: Asked = Promise.all([
     api.network(),
-    api.layout().catch((): Layout => ({ positions: {}, open: {}, bookmarks: [] })),
+    api.layout().catch(() => NO_LAYOUT),
   ]);
   asked.catch(() => undefined);
   return asked;
@@ -162,7 +178,8 @@ export function askNetwork(): Asked {
 /** Load network and layout. An undeployed draft of this network that the browser kept goes on. */
 export async function loadDraft(options: { discard?: boolean; asked?: Asked } = {}): Promise<void> {
   try {
-    const [{ network, version }, layout] = await (options.asked ?? askNetwork());
+    const [{ network, version }, found] = await (options.asked ?? askNetwork());
+    const layout: Layout = { positions: found.positions ?? {}, open: found.open ?? {}, bookmarks: found.bookmarks ?? [] };
     const kept = options.discard ? null : recall(network.network);
     const goesOn = kept !== null && mayEdit() && !same(kept.draft, network);
     restoring = true;
@@ -174,7 +191,10 @@ export async function loadDraft(options: { discard?: boolean; asked?: Asked } = 
       outdated: goesOn && kept.version !== version,
       draft: goesOn ? kept.draft : network,
       diff: goesOn ? difference(network, kept.draft) : NOTHING,
-      layout: { positions: layout.positions ?? {}, open: layout.open ?? {}, bookmarks: layout.bookmarks ?? [] },
+      layout,
+      savedLayout: layout,
+      placed: {},
+      refusal: null,
       past: [],
       future: [],
     });
@@ -201,7 +221,7 @@ export async function followDeployed(version: string): Promise<void> {
   if (isDirty(diff) && isDirty(left)) {
     useDraft.setState({ deployed: found.network, diff: left, outdated: true });
   } else {
-    useDraft.setState({ deployed: found.network, version: found.version, draft: found.network, diff: NOTHING });
+    useDraft.setState({ deployed: found.network, version: found.version, draft: found.network, diff: NOTHING, refusal: null });
   }
 }
 
@@ -215,8 +235,16 @@ export async function adoptDeployed(sent: NetworkDocument): Promise<void> {
     deployed: found.network,
     version: found.version,
     outdated: false,
+    refusal: null,
     draft: now,
     diff: difference(found.network, now),
   });
   rememberSoon();
+}
+
+/** Run the draft as it is; fails if somebody else has changed the network since it began. */
+export async function deployDraft(): Promise<void> {
+  const { draft, version } = useDraft.getState();
+  await api.deploy(draft, version);
+  await adoptDeployed(draft);
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import type { Frame, LogEntry, StoryEntry } from "../api/types";
 import { picture } from "../testing/picture";
-import { applyFrame, emptyLive, type LiveState } from "./frames";
+import { applyFrame, emptyLive, type LiveState, sampleKey } from "./frames";
 
 const after = (state: LiveState, ...frames: Frame[]) => {
   let asked = 0;
@@ -44,8 +44,8 @@ describe("other frames", () => {
   it("keeps the latest sample of an arc with its problem", () => {
     const problem = { type: "", title: "", status: 400, detail: "no field x", code: "UNKNOWN_FIELD" };
     const table = { fields: [], rows: [] };
-    const { state } = after(emptyLive, { type: "sample", arc: "hot", table, error: problem });
-    expect(state.samples.hot).toEqual({ table, problem });
+    const { state } = after(emptyLive, { type: "sample", arc: "hot", limit: 5, where: null, table, error: problem });
+    expect(state.samples[sampleKey({ arc: "hot", limit: 5, where: null })]).toEqual({ table, problem });
   });
 
   it("bounds the log and counts what it drops", () => {

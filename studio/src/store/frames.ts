@@ -1,11 +1,14 @@
 /** What frames of the live connection do to the state (pure). */
 
-import type { Frame, Json, LogEntry, Picture, Problem, StoryEntry, Table } from "../api/types";
+import type { Frame, Json, LogEntry, Picture, Problem, SampleOrder, StoryEntry, Table } from "../api/types";
 import { completePicture } from "./complete";
 import { mergePatch } from "./mergePatch";
 
 export type LiveStatus = "idle" | "connecting" | "live" | "reconnecting";
 export type Sample = { table: Table; problem: Problem | null };
+/** By what a sample is kept: several of one arc may be wanted. */
+export const sampleKey = ({ arc, limit, where }: SampleOrder): string => JSON.stringify([arc, limit, where]);
+
 export type LiveState = {
   status: LiveStatus;
   /** Attempts since the connection was lost. */
@@ -13,6 +16,7 @@ export type LiveState = {
   picture: Picture | null;
   /** The number of the latest picture frame; null until a whole picture has come. */
   seq: number | null;
+  /** By `sampleKey`. */
   samples: Record<string, Sample>;
   stories: Record<string, StoryEntry[]>;
   log: LogEntry[];
@@ -46,7 +50,7 @@ export function applyFrame(
       return applyPicture(state, frame);
     case "sample": {
       const sample = { table: frame.table, problem: frame.error ?? null };
-      return done({ samples: { ...state.samples, [frame.arc]: sample } });
+      return done({ samples: { ...state.samples, [sampleKey(frame)]: sample } });
     }
     case "story":
       return done({ stories: { ...state.stories, [frame.name]: frame.entries.slice(-STORY_ENTRIES) } });

@@ -5,10 +5,10 @@ import { useStore } from "zustand";
 import { useShallow } from "zustand/react/shallow";
 import { createStore } from "zustand/vanilla";
 
-import { openSocket } from "../api/client";
-import type { StoryEntry, Subscription } from "../api/types";
+import { api, openSocket } from "../api/client";
+import type { SampleOrder, StoryEntry, Subscription } from "../api/types";
 import { LiveConnection } from "./connection";
-import { applyFrame, emptyLive, type LiveState, type Sample } from "./frames";
+import { applyFrame, emptyLive, sampleKey, type LiveState, type Sample } from "./frames";
 import { omit } from "./omit";
 
 export const liveStore = createStore<LiveState>()(() => emptyLive);
@@ -29,11 +29,13 @@ const connection = new LiveConnection(() => openSocket("live"), {
     if (before.status === status && before.attempt === attempt) return;
     liveStore.setState(status === "live" ? { status, attempt } : { status, attempt, seq: null });
   },
+  // A refused WebSocket looks like a lost one; a request tells whether the token is taken.
+  unopened: () => void api.server().catch(() => undefined),
 });
 
 // ── what is on the screen decides what is subscribed to ──
 
-type SampleWish = { arc: string; limit: number; where: string | null; users: number };
+type SampleWish = { order: SampleOrder; users: number };
 const samples = new Map<string, SampleWish>();
 const stories = new Map<string, number>();
 let planned = false;
@@ -42,7 +44,7 @@ let planned = false;
 export function subscription(): Subscription {
   return {
     picture: document.visibilityState !== "hidden",
-    samples: [...samples.values()].map(({ arc, limit, where }) => ({ arc, limit, where })),
+    samples: [...samples.values()].map(({ order }) => order),
     stories: [...stories.keys()],
   };
 }
@@ -58,16 +60,17 @@ function plan(): void {
 
 /** Ask for the latest tuples of an arc until the returned function is called. */
 export function wantSample(arc: string, limit: number, where: string | null): () => void {
-  const users = (samples.get(arc)?.users ?? 0) + 1;
-  samples.set(arc, { arc, limit, where, users });
+  const order = { arc, limit, where };
+  const key = sampleKey(order);
+  const wish = samples.get(key) ?? { order, users: 0 };
+  wish.users += 1;
+  samples.set(key, wish);
   plan();
   return () => {
-    const wish = samples.get(arc);
-    if (!wish) return;
     wish.users -= 1;
     if (wish.users === 0) {
-      samples.delete(arc);
-      liveStore.setState({ samples: omit(liveStore.getState().samples, arc) });
+      samples.delete(key);
+      liveStore.setState({ samples: omit(liveStore.getState().samples, key) });
     }
     plan();
   };
@@ -120,7 +123,7 @@ export function useLiveConnection(): void {
 /** The latest tuples of an arc; null until they come. */
 export function useSample(arc: string | null, limit: number, where: string | null): Sample | null {
   useEffect(() => (arc ? wantSample(arc, limit, where) : undefined), [arc, limit, where]);
-  return useLive((state) => (arc ? state.samples[arc] : undefined)) ?? null;
+  return useLive((state) => (arc ? state.samples[sampleKey({ arc, limit, where })] : undefined)) ?? null;
 }
 
 const NO_ENTRIES: StoryEntry[] = [];

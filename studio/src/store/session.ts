@@ -2,7 +2,7 @@
 
 import { create } from "zustand";
 
-import { api, ProblemError, setToken } from "../api/client";
+import { api, ProblemError, setToken, whenRefused } from "../api/client";
 import type { Json, PaletteEntry, Problem, ServerInfo, Starter } from "../api/types";
 
 export type SqlFunction = { name: string; kind: string; signature: string };
@@ -26,6 +26,8 @@ export const useSession = create<SessionState>()(() => ({
   starters: [],
   schema: {},
 }));
+
+whenRefused((problem) => useSession.setState({ phase: "token", problem }));
 
 /** Ask the server who we are and what there is; the canvas waits for the first answer only. */
 export async function startSession(): Promise<boolean> {

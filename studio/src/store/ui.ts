@@ -25,6 +25,9 @@ export type ViewRequest =
   | { seq: number; kind: "goto"; x: number; y: number; zoom: number };
 type NewViewRequest = { kind: "fit" } | { kind: "center"; node: string } | { kind: "goto"; x: number; y: number; zoom: number };
 
+export type MessageTone = "ok" | "bad";
+export type Csv = { text: string; name: string };
+
 export type UiState = {
   /** The one thing that the inspector and the bottom panels are about. */
   selected: Selection | null;
@@ -40,8 +43,11 @@ export type UiState = {
   searchOpen: boolean;
   deployOpen: boolean;
   view: ViewRequest | null;
-  /** What went wrong with an action that has no place of its own; null: nothing. */
+  /** What came of an action that has no place of its own; null: nothing. */
   message: string | null;
+  messageTone: MessageTone;
+  /** Rows that a person has pasted or dropped, until it is known what becomes of them. */
+  csv: Csv | null;
   select: (selected: Selection | null) => void;
   openInspector: (tab: InspectorTab) => void;
   openBottom: (tab: BottomTab) => void;
@@ -51,7 +57,8 @@ export type UiState = {
   setSearchOpen: (open: boolean) => void;
   setDeployOpen: (open: boolean) => void;
   ask: (request: NewViewRequest) => void;
-  tell: (message: string | null) => void;
+  tell: (message: string | null, tone?: MessageTone) => void;
+  offerCsv: (csv: Csv | null) => void;
 };
 
 const THEME = "auroral.theme";
@@ -78,6 +85,8 @@ export const useUi = create<UiState>()((set) => ({
   deployOpen: false,
   view: null,
   message: null,
+  messageTone: "bad",
+  csv: null,
   select: (selected) => set((state) => ({ selected, inspectorOpen: state.inspectorOpen || (!state.inspectorChosen && selected !== null) })),
   openInspector: (inspectorTab) => set({ inspectorTab, inspectorOpen: true }),
   openBottom: (bottomTab) => set({ bottomTab, bottomOpen: true }),
@@ -89,6 +98,7 @@ export const useUi = create<UiState>()((set) => ({
   },
   setSearchOpen: (searchOpen) => set({ searchOpen }),
   setDeployOpen: (deployOpen) => set({ deployOpen }),
-  tell: (message) => set({ message }),
+  tell: (message, messageTone = "bad") => set({ message, messageTone }),
+  offerCsv: (csv) => set({ csv }),
   ask: (request) => set({ view: { ...request, seq: ++seq } }),
 }));

@@ -36,12 +36,14 @@ export const outputFigures = (change: Partial<OutputFigures> = {}): OutputFigure
   lag_s: null,
   utility: 0.93,
   latency_s: 0.4,
+  latency_p95_s: 0.9,
   loss: null,
   value: null,
   good_zone: true,
   shed: 0,
   failed: null,
   recent_utility: [1, null, 0.9],
+  qos: null,
   ...change,
 });
 

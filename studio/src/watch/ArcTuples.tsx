@@ -1,33 +1,36 @@
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 
 import type { Field, Json, Table } from "../api/types";
 import { Button } from "../components/Button";
 import { SendTuple } from "../debug/SendTuple";
 import { useDeployed } from "../store/deployed";
 import { useSample } from "../store/live";
+import { ConditionEditor } from "./ConditionEditor";
 import { plural } from "./format";
 import { ProblemNote } from "./ProblemNote";
 import { HIDDEN, isNumeric, rowObject, tupleJson } from "./rows";
 import { RowTable } from "./RowTable";
 
 const LIMIT = 200;
+const ONLY_STREAMS = "Only streams take tuples: select the stream that leads here.";
 const NO_FIELDS: Field[] = [];
 const NO_ROWS: Json[][] = [];
 
 /** The latest tuples of an arc, live: filter them, freeze, copy one, edit one and send it. */
-export function ArcTuples({ arc, isStream }: { arc: string; isStream: boolean }) {
+export function ArcTuples({ arc, lead }: { arc: string; lead?: ReactNode }) {
   const [filter, setFilter] = useState("");
   const [where, setWhere] = useState<string | null>(null);
   const [frozen, setFrozen] = useState<Table | null>(null);
   const [selected, setSelected] = useState<number | null>(null);
   const [editing, setEditing] = useState<string | null>(null);
   const sample = useSample(arc, LIMIT, where);
-  const sends = useDeployed((state) => isStream || Boolean(state.network?.streams?.[arc]));
+  const isStream = useDeployed((state) => state.network?.streams?.[arc] !== undefined);
   const table = frozen ?? sample?.table ?? null;
   const fields = table?.fields ?? NO_FIELDS;
   const rows = table?.rows ?? NO_ROWS;
   const row = selected === null ? undefined : rows[selected];
 
+  const apply = () => setWhere(filter.trim() || null);
   const freeze = (on: boolean) => {
     setFrozen(on ? (sample?.table ?? null) : null);
     if (!on) setSelected(null);
@@ -45,17 +48,19 @@ export function ArcTuples({ arc, isStream }: { arc: string; isStream: boolean })
         className="panel-bar"
         onSubmit={(event) => {
           event.preventDefault();
-          setWhere(filter.trim() || null);
+          apply();
         }}
       >
         <strong className="mono">{arc}</strong>
-        <input
-          className="grow mono"
-          aria-label="Filter, a SQL condition"
+        {lead}
+        <ConditionEditor
+          arc={arc}
+          label="Filter, a SQL condition"
           placeholder={`filter, such as ${example(fields)}`}
           value={filter}
-          onChange={(event) => setFilter(event.target.value)}
-          spellCheck={false}
+          onChange={setFilter}
+          onEnter={apply}
+          testId="tuples-filter"
         />
         <Button type="submit" icon="filter" disabled={(filter.trim() || null) === where}>
           Filter
@@ -74,11 +79,9 @@ export function ArcTuples({ arc, isStream }: { arc: string; isStream: boolean })
         >
           Copy JSON
         </Button>
-        {sends && (
-          <Button icon="update" reason={row ? null : "Select a row first."} onClick={edit}>
-            Edit and send
-          </Button>
-        )}
+        <Button icon="update" reason={isStream ? (row ? null : "Select a row first.") : ONLY_STREAMS} onClick={edit}>
+          Edit and send
+        </Button>
         <span className="quiet fixed">
           {frozen ? "frozen · " : ""}
           {plural(rows.length, "tuple")}
@@ -92,7 +95,7 @@ export function ArcTuples({ arc, isStream }: { arc: string; isStream: boolean })
         follow={!frozen}
         selected={selected}
         onSelect={choose}
-        onOpen={sends ? edit : undefined}
+        onOpen={isStream ? edit : undefined}
         empty={sample ? (where ? "No tuple satisfies the filter yet." : "No tuple has passed here yet.") : "Looking …"}
       />
       {editing !== null && <SendTuple stream={arc} start={editing} onClose={() => setEditing(null)} />}

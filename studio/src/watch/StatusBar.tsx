@@ -4,6 +4,7 @@ import { meanCourse } from "./courses";
 import { bytes, count, rate, utility } from "./format";
 import { Sparkline } from "./Sparkline";
 
+const NOBODY: string[] = [];
 const WORDS = { idle: "offline", connecting: "connecting", reconnecting: "reconnecting" } as const;
 
 /** For the top bar: state, rate, utility with its course, and what is wrong. */
@@ -17,6 +18,7 @@ export function StatusBar() {
       stale: status !== "live",
       attempt: state.attempt,
       failure: picture?.failure ?? null,
+      stopped: picture?.debug.paused ? NOBODY : (picture?.debug.applications ?? NOBODY),
       rate: picture ? rate(picture.rate) : "",
       utility: picture ? utility(picture.utility) : "",
       late: picture?.late ? count(picture.late) : "",
@@ -33,6 +35,11 @@ export function StatusBar() {
         {found.word}
         {found.stale && found.attempt > 1 ? ` (${found.attempt})` : ""}
       </span>
+      {found.stopped.length > 0 && (
+        <span className="status-figure tone-amber" title={`Paused: ${found.stopped.join(", ")}. Everything else runs.`}>
+          {found.stopped.length === 1 ? `${found.stopped[0]} paused` : `${found.stopped.length} applications paused`}
+        </span>
+      )}
       {found.rate && (
         <span className="status-figure" title="tuples that arrive per second">
           {found.rate}

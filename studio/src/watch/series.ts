@@ -12,7 +12,7 @@ export type ChartPlan = { title: string; format: Form; range?: [number, number];
 const CHARTS: ChartPlan[] = [
   { title: "Utility", format: utility, range: [0, 1.02], keys: ["utility", "value"] },
   { title: "Rate", format: rate, keys: ["rate", "in_rate", "out_rate"] },
-  { title: "Delay", format: duration, keys: ["latency_s", "delay_s", "latency_p95_s", "delay_p95_s"] },
+  { title: "Delay", format: duration, keys: ["latency_s", "latency_p95_s"] },
   { title: "Queue", format: count, keys: ["queued"] },
   { title: "Results not yet taken", format: count, keys: ["waiting"] },
   { title: "Age of results not yet taken", format: duration, keys: ["lag_s"] },
@@ -34,9 +34,7 @@ const LABELS: Record<string, string> = {
   in_rate: "in",
   out_rate: "out",
   latency_s: "mean",
-  delay_s: "mean",
   latency_p95_s: "95 %",
-  delay_p95_s: "95 %",
 };
 
 export const seriesLabel = (key: string) => LABELS[key] ?? key.replace(/_s$/, "").replaceAll("_", " ");
@@ -60,7 +58,7 @@ export function figuresOf(picture: Picture, kind: string, name: string): Record<
 }
 
 const APPENDED: Record<string, string[]> = {
-  output: ["utility", "rate", "latency_s", "waiting"],
+  output: ["utility", "rate", "latency_s", "latency_p95_s", "waiting"],
   box: ["in_rate", "out_rate", "cost_s", "held", "selectivity"],
   point: ["rate", "rows", "bytes"],
   view: ["rate", "rows", "bytes"],

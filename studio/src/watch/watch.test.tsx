@@ -3,8 +3,10 @@ import { Profiler } from "react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import type { Json } from "../api/types";
-import { applyFrame, emptyLive } from "../store/frames";
-import { liveStore } from "../store/live";
+import { applyFrame, emptyLive, sampleKey } from "../store/frames";
+import { graphOf } from "../canvas/graph";
+import { useModel } from "../canvas/model";
+import { liveStore, subscription } from "../store/live";
 import { useUi } from "../store/ui";
 import { arcFigures, boxFigures, picture } from "../testing/picture";
 import { useArcLook } from "./arcLook";
@@ -63,6 +65,8 @@ describe("StatusBar", () => {
     expect(screen.getByRole("status").textContent).toBe("reconnecting (3)");
     act(() => liveStore.setState({ status: "live", attempt: 0 }));
     expect(screen.getByRole("status").textContent).toBe("running");
+    act(() => liveStore.setState({ picture: picture({ debug: { ...picture().debug, applications: ["alerts"] } }) }));
+    expect(screen.getByText("alerts paused")).toBeTruthy();
   });
 });
 
@@ -70,7 +74,7 @@ describe("TuplesPanel", () => {
   it("freezes when a row is chosen, and follows again when asked to", () => {
     useUi.getState().select({ kind: "box", name: "hot" });
     render(<TuplesPanel />);
-    const sample = (n: number) => ({ hot: { table: { fields: [{ name: "n", type: "int" }], rows: [[n]] }, problem: null } });
+    const sample = (n: number) => ({ [sampleKey({ arc: "hot", limit: 200, where: null })]: { table: { fields: [{ name: "n", type: "int" }], rows: [[n]] }, problem: null } });
     act(() => liveStore.setState({ samples: sample(41) }));
     fireEvent.click(screen.getByText("41"));
     act(() => liveStore.setState({ samples: sample(42) }));
@@ -83,8 +87,22 @@ describe("TuplesPanel", () => {
     useUi.getState().select({ kind: "arc", name: "hot" });
     render(<TuplesPanel />);
     const problem = { type: "", title: "", status: 400, detail: "there is no field x", code: "UNKNOWN_FIELD", hint: "celsius" };
-    act(() => liveStore.setState({ samples: { hot: { table: { fields: [], rows: [] }, problem } } }));
+    act(() => liveStore.setState({ samples: { [sampleKey({ arc: "hot", limit: 200, where: null })]: { table: { fields: [], rows: [] }, problem } } }));
     expect(screen.getByRole("alert").textContent).toContain("there is no field x");
+  });
+});
+
+describe("tuples of a box with routes", () => {
+  it("are those of the port that is chosen", () => {
+    const network = { network: "n", boxes: { watch: { box: "filter", input: "s", routes: { hot: "a > 1" } } } };
+    useModel.setState({ graph: graphOf(network, null, []) });
+    useUi.getState().select({ kind: "box", name: "watch" });
+    render(<TuplesPanel />);
+    const wanted = () => subscription().samples?.map(({ arc }) => arc);
+    expect(wanted()).toEqual(["watch.hot"]);
+    fireEvent.change(screen.getByLabelText("Port"), { target: { value: "watch.rest" } });
+    expect(wanted()).toEqual(["watch.rest"]);
+    expect(screen.getByText<HTMLButtonElement>("Edit and send").title).toMatch(/Only streams/);
   });
 });
 

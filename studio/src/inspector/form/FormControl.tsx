@@ -5,18 +5,18 @@ import { Button } from "../../components/Button";
 import { CodeEditor } from "../../components/CodeEditor";
 import { Field } from "../../components/Field";
 import type { Path } from "../../draft/edits";
+import { saying } from "../../draft/saying";
 import { useForm } from "./context";
 import { FormFields } from "./FormFields";
 import { MapControl } from "./MapControl";
 import { asSchema, resolve, shapeOf, variantOf, type Schema, type Shape } from "./schema";
+import { scalarOf, useTyped } from "./typed";
 import { ArcControl, InputsControl, NumberControl, ScalarControl, SelectControl, TextControl, TextsControl, YamlControl } from "./controls";
 
 type Props = { name: string; schema: Schema; shape: Shape; value: Json | undefined; path: Path; required: boolean; problem?: Problem };
 
 const EXPRESSIONS = new Set(["where", "match", "advance"]);
 const FIELD_LISTS = new Set(["by", "keys", "keep", "key"]);
-
-export const saying = (problem: Problem | undefined): string | null => (problem ? `${problem.detail}${problem.hint ? ` ${problem.hint}` : ""}` : null);
 
 function isExpression(section: string, path: Path): boolean {
   const key = String(path.at(-1));
@@ -43,21 +43,19 @@ export function FormControl(props: Props) {
     );
   if (isExpression(form.section, path) && (shape.kind === "text" || shape.kind === "scalar"))
     return (
-      <Field {...shared}>
-        {() => (
-          <CodeEditor
-            label={label}
-            language="expression"
-            value={value === undefined || value === null ? "" : String(value)}
-            onChange={(text) => set(text === "" ? undefined : shape.kind === "scalar" && text.trim() !== "" && !Number.isNaN(Number(text)) ? Number(text) : text)}
-            completions={form.expressionWords}
-            readOnly={form.readOnly}
-            testId={`field-${path.join("-")}`}
-          />
-        )}
-      </Field>
+      <Field {...shared}>{() => <ExpressionControl label={label} value={value} set={set} parse={shape.kind === "scalar" ? scalarOf : textOf} testId={`field-${path.join("-")}`} />}</Field>
     );
   return <ShapeControl {...props} label={label} hint={hint} set={set} fields={FIELD_LISTS.has(key) || (key === "on" && path.length > 1)} />;
+}
+
+const textOf = (text: string): Json | undefined => text || undefined;
+
+type ExpressionProps = { label: string; value: Json | undefined; set: (value: Json | undefined) => void; parse: (text: string) => Json | undefined; testId: string };
+
+function ExpressionControl({ label, value, set, parse, testId }: ExpressionProps) {
+  const form = useForm();
+  const { text, change } = useTyped(value, parse, set);
+  return <CodeEditor label={label} language="expression" value={text} onChange={change} completions={form.expressionWords} readOnly={form.readOnly} testId={testId} />;
 }
 
 type ShapeProps = Props & { label: string; hint?: string; set: (value: Json | undefined) => void; fields: boolean };

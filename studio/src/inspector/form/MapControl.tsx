@@ -5,6 +5,7 @@ import { Button } from "../../components/Button";
 import { CodeEditor } from "../../components/CodeEditor";
 import type { Path } from "../../draft/edits";
 import { renameKey } from "../../draft/edits";
+import { saying } from "../../draft/saying";
 import { problemAt, useForm } from "./context";
 import { YamlControl } from "./controls";
 import { asSchema, type Schema } from "./schema";
@@ -70,7 +71,7 @@ function MapRow({ name, value, map, path, isType, isExpression }: RowProps) {
         )}
       </div>
       <Button look="quiet" icon="close" aria-label={`Remove ${name}`} disabled={form.readOnly} onClick={() => form.set([...path, name], undefined)} />
-      {problem && <div className="field-problem">{problem.detail}</div>}
+      {problem && <div className="field-problem">{saying(problem)}</div>}
       {isType && (
         <datalist id="spark-types">
           {TYPES.map((type) => (

@@ -10,6 +10,7 @@ import { same } from "../../draft/diff";
 import { texts } from "../../draft/document";
 import { declarationYaml, parseYaml } from "../../draft/yaml";
 import { useForm } from "./context";
+import { numberOf, scalarOf, useTyped } from "./typed";
 
 type Shared = { label: string; problem: string | null; hint?: string; value: Json | undefined; set: (value: Json | undefined) => void; testId?: string };
 
@@ -45,20 +46,21 @@ function Suggestions({ id, values }: { id: string; values: string[] }) {
 /** A number, or text such as `10 minutes`. */
 export function ScalarControl({ label, problem, hint, value, set, testId, fallback }: Shared & { fallback: Json | undefined }) {
   const { readOnly } = useForm();
-  const parse = (text: string): Json | undefined => (text === "" ? undefined : /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text);
+  const { text, change, leave } = useTyped(value, scalarOf, set);
   return (
     <Field label={label} problem={problem} hint={hint}>
-      {(id, described) => <input id={id} type="text" aria-describedby={described} placeholder={fallbackText(fallback)} value={shown(value)} disabled={readOnly} onChange={(event) => set(parse(event.target.value))} data-testid={testId} />}
+      {(id, described) => <input id={id} type="text" aria-describedby={described} placeholder={fallbackText(fallback)} value={text} disabled={readOnly} onChange={(event) => change(event.target.value)} onBlur={leave} data-testid={testId} />}
     </Field>
   );
 }
 
 export function NumberControl({ label, problem, hint, value, set, testId, fallback }: Shared & { fallback: Json | undefined }) {
   const { readOnly } = useForm();
+  const { text, change, leave } = useTyped(value, numberOf, set);
   return (
     <Field label={label} problem={problem} hint={hint}>
       {(id, described) => (
-        <input id={id} type="number" step="any" aria-describedby={described} placeholder={fallbackText(fallback)} value={shown(value)} disabled={readOnly} onChange={(event) => set(event.target.value === "" ? undefined : Number(event.target.value))} data-testid={testId} />
+        <input id={id} type="number" step="any" aria-describedby={described} placeholder={fallbackText(fallback)} value={text} disabled={readOnly} onChange={(event) => change(event.target.value)} onBlur={leave} data-testid={testId} />
       )}
     </Field>
   );
