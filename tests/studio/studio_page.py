@@ -49,6 +49,10 @@ class StudioPage:
         """The line of an arc to a target."""
         return self.page.locator(f'.react-flow__edge[data-id="{arc}-{target}"]')
 
+    def rest(self) -> None:
+        """Wait until the canvas does not move any more."""
+        self.page.evaluate(_AT_REST)
+
     # ── building ──
 
     def drag_from_palette(self, kind: str, x: int, y: int) -> None:
@@ -138,7 +142,7 @@ class StudioPage:
         self.page.keyboard.type(name)
         self.page.keyboard.press("Enter")
         expect(self.find("name")).to_have_value(name)
-        self.page.evaluate(_AT_REST)
+        self.rest()
 
     def deploy(self) -> str:
         """Deploy the draft; gives what the dialog said."""
