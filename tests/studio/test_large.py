@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 APPLICATIONS = 50
 FIRST_VIEW_S = 2.0
 FRAMES_PER_S = 30.0
-SLACK = 4.0
-"""How much slower a machine may be that does other things, too."""
+SLACK = 2.0
+"""How much slower than the target a machine may be that does other things, too."""
+FIRST_VIEW_SLACK = 4.0
+"""The first view waits for the network, the layout and a worker to start: it suffers most."""
+SHOWN = 300
+"""So many cards are drawn at most before groups close by themselves."""
 COUNT_FRAMES = """() => {
     window.frames_seen = 0;
     window.frames_since = performance.now();
@@ -51,27 +55,50 @@ def large() -> dict[str, Any]:
     }
 
 
+def dragging_rate(page: Any) -> float:
+    """Frames per second while a card follows the mouse."""
+    box = page.locator(".react-flow__node:not(.react-flow__node-frame)").first.bounding_box()
+    assert box
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.evaluate(COUNT_FRAMES)
+    for turn in range(120):
+        page.mouse.move(x + turn, y + turn % 40)
+    rate = float(page.evaluate(FRAMES))
+    page.mouse.up()
+    return rate
+
+
+def open_applications(amount: int) -> dict[str, Any]:
+    """A layout in which so many applications are open."""
+    open_ = {f"application:out{app}": True for app in range(amount)}
+    return {"positions": {}, "open": open_, "bookmarks": []}
+
+
 def test_five_hundred_boxes_are_shown_and_dragged_swiftly(
     tmp_path: Path, open_studio: OpenStudio
 ) -> None:
     with serving_here(tmp_path / "large.yaml") as served:
         with served.client() as client:
             client.put("/network", json=large()).raise_for_status()
-        studio = open_studio(served.page())
-        page = studio.page
-        card = page.locator(".react-flow__node").first
-        expect(card).to_be_visible(timeout=30_000)
+        page = open_studio(served.page()).page
+        expect(page.locator(".react-flow__node").first).to_be_visible(timeout=30_000)
         first_view_s = page.wait_for_function(FIRST_VIEW).json_value() / 1000
-        box = card.bounding_box()
-        assert box
-        x, y = box["x"] + 20, box["y"] + 8
-        page.mouse.move(x, y)
-        page.mouse.down()
-        page.evaluate(COUNT_FRAMES)
-        for turn in range(120):
-            page.mouse.move(x + turn, y + turn % 40)
-        rate = page.evaluate(FRAMES)
-        page.mouse.up()
-    print(f"first view {first_view_s:.2f} s, {rate:.0f} frames/s while dragging")  # noqa: T201
-    assert first_view_s < FIRST_VIEW_S * SLACK
-    assert rate > FRAMES_PER_S / SLACK
+        closed_rate = dragging_rate(page)
+        page.close()  # a page that is open keeps its layout
+        with served.client() as client:
+            client.put("/layout", json=open_applications(24)).raise_for_status()
+        page = open_studio(served.page()).page
+        page.wait_for_function(FIRST_VIEW)
+        shown = page.locator(".react-flow__node:not(.react-flow__node-frame)").count()
+        open_rate = dragging_rate(page)
+    print(  # noqa: T201
+        f"first view {first_view_s:.2f} s (target {FIRST_VIEW_S:.0f});"
+        f" frames/s while dragging (target {FRAMES_PER_S:.0f}):"
+        f" {closed_rate:.0f} with groups closed, {open_rate:.0f} with {shown} cards shown"
+    )
+    assert SHOWN * 0.8 < shown <= SHOWN
+    assert first_view_s < FIRST_VIEW_S * FIRST_VIEW_SLACK
+    assert closed_rate > FRAMES_PER_S / SLACK
+    assert open_rate > FRAMES_PER_S / SLACK
