@@ -92,7 +92,7 @@ def build_five_boxes(studio: StudioPage) -> None:
     studio.rename("counts")
     studio.quick_add("output", "output")
     studio.rename("per_ten")
-    studio.select("readings")
+    studio.go_to("readings")  # what was added has moved the view
     studio.quick_add("connection", "connection point")
     studio.rename("recent")
     expect(studio.find("draft-count")).to_contain_text("+8")
