@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 from unittest import SkipTest
 
@@ -24,14 +25,72 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.server.serving import PLANT, Site, site
 
-CHECKS = (
+CHECKS = [
     not_a_server_error,
     content_type_conformance,
     response_schema_conformance,
     status_code_conformance,
-)
+]
 EXAMPLES = 8
 EXPECTED_503 = ("NO_SPARK", "TIMEOUT")
+NEEDS_SPARK = {("POST", "/sql")}
+
+
+@dataclass(frozen=True)
+class Sound:
+    """A request that an operation must be able to fulfil."""
+
+    method: str
+    path: str
+    names: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    media: str = "application/json"
+    gives: str = ""
+    """What later requests call the id that it gives."""
+
+
+ROW = {"machine": "press", "at": 1, "celsius": 99.5}
+HISTORY = {"point": "recent", "query": "SELECT machine FROM recent"}
+SOUND = (
+    *(
+        Sound("GET", path)
+        for path in (
+            *("/network", "/layout", "/schema", "/palette", "/functions", "/starters", "/picture"),
+            *("/server", "/entities", "/stats", "/control", "/results", "/matches"),
+            *("/healthz", "/openapi.json", "/readyz", "/metrics"),
+        )
+    ),
+    Sound("PUT", "/network", body=PLANT),
+    Sound("POST", "/check", body=PLANT),
+    Sound("POST", "/modify", body={"add": {"all": {"from": "hot"}}, "remove": []}),
+    Sound("POST", "/queries", body={"name": "warm", "sql": "SELECT at FROM readings WHERE at > 1"}),
+    Sound("DELETE", "/queries/{query}", {"query": "warm"}),
+    Sound("PUT", "/layout", body={"positions": {"hot": [1, 2]}, "open": {}, "bookmarks": []}),
+    Sound("PATCH", "/layout", body={"positions": {"hot": None}}),
+    Sound("PUT", "/outputs/{output}/qos", {"output": "alerts"}, body={"latency": [[0, 1], [9, 0]]}),
+    Sound("POST", "/infer", query={"name": "parts"}, body="id,at\n1,2\n", media="text/csv"),
+    Sound("POST", "/streams/{stream}", {"stream": "readings"}, body=[ROW]),
+    Sound("GET", "/streams/{stream}/position", {"stream": "readings"}),
+    Sound("POST", "/control/drain", body={"timeout_s": 20}),
+    Sound("GET", "/outputs/{output}", {"output": "alerts"}, {"limit": 10}),
+    Sound("GET", "/arcs/{arc}/sample", {"arc": "hot"}, {"limit": 10}),
+    Sound("GET", "/points/{point}/rows", {"point": "recent"}, {"limit": 10}),
+    Sound("GET", "/tables/{table}", {"table": "seen"}, {"limit": 10}),
+    Sound("GET", "/history/{name}", {"name": "hot"}),
+    Sound("GET", "/entities/{name}", {"name": "hot"}),
+    Sound("GET", "/story/{name}", {"name": "hot"}),
+    Sound("POST", "/attach", body={**HISTORY, "name": "seen_again"}),
+    Sound("DELETE", "/attach/{name}", {"name": "seen_again"}),
+    Sound("POST", "/replay", body=HISTORY),
+    Sound("POST", "/control/pause", body={}),
+    Sound("POST", "/control/step", body={"kind": "train"}),
+    Sound("POST", "/control/resume", body={}),
+    Sound("POST", "/control/breakpoints", body={"arc": "hot"}, gives="breakpoint"),
+    Sound("PATCH", "/control/breakpoints/{id}", {"id": "breakpoint"}, body={"enabled": False}),
+    Sound("DELETE", "/control/breakpoints/{id}", {"id": "breakpoint"}),
+)
+"""One for each operation, in an order in which they build on each other."""
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +126,41 @@ def test_answers_are_as_described(plant: Site, mode: GenerationMode) -> None:
         try_out(plant, operation, mode)
         plant.ask("POST", "control/resume", json={})
     assert plant.ask("PUT", "network", json=PLANT).status_code == 200
+
+
+def test_every_operation_succeeds_as_described(plant: Site) -> None:
+    described = schemathesis.openapi.from_dict(document(plant))
+    operations = {
+        (operation.method.upper(), operation.path.removeprefix("/api/v1")): operation
+        for operation in (r.ok() for r in described.get_all_operations() if isinstance(r, Ok))
+    }
+    assert operations.keys() == {(one.method, one.path) for one in SOUND} | NEEDS_SPARK
+    headers = {"Authorization": f"Bearer {plant.tokens['editor']}"}
+    made: dict[str, Any] = {}
+    for one in SOUND:
+        operation = operations[one.method, one.path]
+        given = {key: made.get(value, value) for key, value in one.names.items()}
+        media = {} if one.body is None else {"media_type": one.media, "body": one.body}
+        case = operation.Case(path_parameters=given, query=dict(one.query), **media)
+        answer = case.call(base_url=plant.http.url, headers=headers)
+        assert answer.status_code in (200, 201, 204), (one, answer.text)
+        case.validate_response(answer, checks=CHECKS)
+        if one.gives:
+            made[one.gives] = answer.json()["id"]
+    assert plant.ask("PUT", "network", json=PLANT).status_code == 200
+
+
+def test_a_method_that_there_is_not_is_refused_as_described(plant: Site) -> None:
+    for path, operations in document(plant)["paths"].items():
+        names = dict.fromkeys(("query", "output", "stream", "arc", "point", "table"), "x")
+        where = path.format(name="x", id="x", **names)
+        for method in {"get", "put", "post", "patch", "delete"} - operations.keys():
+            answer = plant.ask(method.upper(), where)
+            assert answer.status_code == 405, (method, path)
+            assert answer.json()["code"] == "METHOD_NOT_ALLOWED"
+            assert operations.keys() <= {
+                m.strip().lower() for m in answer.headers["allow"].split(",")
+            }
 
 
 def test_an_answer_that_is_not_described_is_found(plant: Site) -> None:

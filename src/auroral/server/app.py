@@ -16,6 +16,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from auroral import __version__
@@ -101,6 +102,7 @@ def create_app(service: EngineService, tokens: AccessTokens) -> ASGIApp:
     parts.append(("", operating.router))
     for prefix, router in parts:
         app.include_router(router, prefix=prefix)
+    app.state.parts = parts
     describe_interface(app, parts)
     app.mount("/", StudioFiles(service.settings.static))
     guard = RequestGuard(app, limits=limits, hosts=service.settings.hosts)
@@ -108,13 +110,30 @@ def create_app(service: EngineService, tokens: AccessTokens) -> ASGIApp:
     return guard
 
 
-async def _http_error(_request: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    methods = _methods(request)
+    if methods and request.method not in methods:  # no file of the studio, as Starlette takes it
+        allow = {"Allow": ", ".join(sorted(methods))}
+        what = f"{request.url.path} has no {request.method}"
+        return problem_response(RequestError(405, "METHOD_NOT_ALLOWED", what, headers=allow))
     codes = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
     code = codes.get(error.status_code, "BAD_REQUEST")
+    headers = dict(error.headers or {})
     return problem_response(
-        RequestError(error.status_code, code, str(error.detail), headers=dict(error.headers or {}))
+        RequestError(error.status_code, code, str(error.detail), headers=headers)
     )
+
+
+def _methods(request: Request) -> set[str]:
+    """The methods of the interface that there are for the path of a request."""
+    found: set[str] = set()
+    for prefix, router in request.app.state.parts:
+        for route in router.routes if request.url.path.startswith(prefix) else ():
+            if isinstance(route, Route):
+                below = request.url.path.removeprefix(prefix)
+                found |= (route.methods or set()) if route.path_regex.match(below) else set()
+    return found
 
 
 async def _invalid(_request: Request, error: Exception) -> Response:
