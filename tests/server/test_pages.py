@@ -96,7 +96,9 @@ def test_names_say_that_there_are_more(plant: Site) -> None:
 def test_a_select_with_too_many_rows_is_marked_and_an_error_of_the_client(
     plant: Site, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plant.engine, "sql", lambda _: pa.table({"n": range(11), "N": range(11)}))
+    monkeypatch.setattr(
+        plant.engine, "sql", lambda *_, **__: pa.table({"n": range(11), "N": range(11)})
+    )
     for media in (JSON, NDJSON, CSV, ARROW):
         answer = plant.ask("POST", "sql", json={"query": "s"}, headers={"Accept": media})
         assert answer.headers["X-Truncated"] == "true"
@@ -104,7 +106,7 @@ def test_a_select_with_too_many_rows_is_marked_and_an_error_of_the_client(
     assert len(plant.ask("POST", "sql", json={"query": "s", "limit": 3}).json()["rows"]) == 3
     with pytest.raises(RunError, match=r"TRUNCATED.*LIMIT"):
         client.sql("s")
-    monkeypatch.setattr(plant.engine, "sql", lambda _: pa.table({"n": range(10)}))
+    monkeypatch.setattr(plant.engine, "sql", lambda *_, **__: pa.table({"n": range(10)}))
     assert client.sql("s").num_rows == 10
 
 

@@ -23,19 +23,18 @@ class Selects:
 
     def __init__(self, engine: Engine, limits: ServerLimits):
         self._engine = engine
-        self._most = limits.answer_rows
         self._calls = EngineCalls(
             limits.selects, limits.request_s, name="select", refuse_when_busy=True
         )
         self._running: set[str] = set()
 
-    def prepare(self, query: str) -> PreparedSelect:
-        """A SELECT that is to run."""
-        return PreparedSelect(self, query)
+    def prepare(self, query: str, limit: int) -> PreparedSelect:
+        """A SELECT that is to run, of which so many rows are wanted."""
+        return PreparedSelect(self, query, limit)
 
-    def rows(self, query: str, job: str) -> pa.Table:
-        """At most one row more than an answer may have, which then says that there are more."""
-        return self._engine.sql(query, self._most + 1, job=job)
+    def rows(self, query: str, limit: int, job: str) -> pa.Table:
+        """At most one row more than are wanted, which then says that there are more."""
+        return self._engine.sql(query, limit + 1, job=job)
 
     async def run(self, request: Request, answer: Callable[[], T], job: str) -> T:
         """What a SELECT gives; it ends when nobody waits for it any more."""
@@ -67,14 +66,15 @@ class Selects:
 class PreparedSelect:
     """One SELECT, and the name under which Spark runs it."""
 
-    def __init__(self, selects: Selects, query: str):
+    def __init__(self, selects: Selects, query: str, limit: int):
         self._selects = selects
         self._query = query
+        self._limit = limit
         self._job = f"auroral select {uuid.uuid4().hex}"
 
     def rows(self) -> pa.Table:
         """What it gives."""
-        return self._selects.rows(self._query, self._job)
+        return self._selects.rows(self._query, self._limit, self._job)
 
     async def run(self, request: Request, answer: Callable[[], T]) -> T:
         """Make an answer of its rows."""

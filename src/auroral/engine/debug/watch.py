@@ -40,6 +40,10 @@ class Permit:
     """So many steps; None: as many as it takes."""
 
 
+_SAMPLER_OPEN_S = 3.0
+"""For so long a tap stays open whose tuples only serve to time expressions."""
+
+
 class DebugWatch:
     """Decides what may start, and shows what steps read and write to those who look.
 
@@ -86,7 +90,7 @@ class DebugWatch:
 
     def sampler(self) -> Callable[[str, int], pa.Table]:
         finder = self.finder
-        return lambda arc, limit: self.taps.sample(finder, arc, limit, None)
+        return lambda arc, limit: self.taps.sample(finder, arc, limit, None, _SAMPLER_OPEN_S)
 
     # ── who serves whom ──
 

@@ -238,7 +238,9 @@ def _quality(execution: Execution, costs: Mapping[str, BoxCost]) -> dict[str, di
     if any(one.qos is not None and one.qos.latency is not None for one in outputs.values()):
         model = flow_model(execution.checked, costs, outputs)
         for caution in infeasible_outputs(model, costs):
-            found[caution.where.removeprefix("output ")]["infeasible"] = caution.message
+            output = found.get(caution.where.removeprefix("output "))
+            if output is not None:  # an epoch may have begun meanwhile
+                output["infeasible"] = caution.message
     return found
 
 

@@ -48,7 +48,7 @@ def concerned_names(
         others = [name for arc in superbox.terminals for name in behind.get(arc, ())]
         leads = dict.fromkeys([*own, *others[:_MOST_OUTPUTS]])
         for source in superbox.sources:
-            behind[source] = {**behind.get(source, {}), **leads}
+            behind.setdefault(source, {}).update(leads)
         queries = filter(None, map(owner, superbox.boxes))
         names = dict.fromkeys([superbox.name, *superbox.boxes, *queries, *leads])
         found[superbox.name] = tuple(names)

@@ -73,7 +73,14 @@ class Taps:
 
     # ── looking ──
 
-    def sample(self, finder: PlaceFinder, name: str, limit: int, where: str | None) -> pa.Table:
+    def sample(
+        self,
+        finder: PlaceFinder,
+        name: str,
+        limit: int,
+        where: str | None,
+        open_s: float = OPEN_S,
+    ) -> pa.Table:
         """The latest tuples of a name, newest last, with `_seq` and `_at` in front."""
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
             raise UsageError("BAD_CALL", f"limit is a number of rows, not {limit!r}")
@@ -85,7 +92,7 @@ class Taps:
             if tap is None or (tap.place.logs, tap.place.path) != (place.logs, place.path):
                 tap = self._open[name] = Tap(place, 0.0)
             tap.place = place
-            tap.until_s = self._now_s() + OPEN_S
+            tap.until_s = max(tap.until_s, self._now_s() + open_s)
             pins = list(tap.pins.values())
         self._changed()
         rows = self._rows(finder, tap, pins)
@@ -153,7 +160,7 @@ class Taps:
     def committing(self, train: Train, change: Change) -> None:
         """Pin what a step has written or taken of arcs that somebody looks at."""
         now_s = self._now_s()
-        closed = [name for name, tap in self._open.items() if tap.until_s < now_s]
+        closed = [name for name, tap in list(self._open.items()) if tap.until_s < now_s]
         if closed:
             with self._lock:
                 self._open = {n: tap for n, tap in self._open.items() if n not in closed}

@@ -244,7 +244,7 @@ class Loop:
         watch, execution = self.execution.context.watch, self.execution
         if watch is not None and (watch.is_paused or self._recovers(watch)):
             return  # queues are long because of the pause, not of the load
-        if self._shedder is not None:
+        if self._shedder is not None and self._shedder.is_due:
             sources = self._sources
             live = sources is None or self.exhausted or not sources.finite
             stepper, drafting = execution.stepper, self._drafting

@@ -20,6 +20,8 @@ REFRESH_S = 60.0
 _MOST_SHARE = 0.05
 """Trials take no more of the time than this."""
 _MOST_REST = 64
+_LAST_S = 2.0
+"""How long the end waits for a trial."""
 _KEY = "probed costs"
 
 Sampler = Callable[[str, int], pa.Table]
@@ -106,9 +108,10 @@ class ExpressionCosts:
             self._thread.join()
 
     def close(self) -> None:
-        """The engine ends."""
+        """The engine ends; a trial that takes long is left alone, as nothing depends on it."""
         self._closed = True
-        self.wait()
+        if self._thread is not None:
+            self._thread.join(_LAST_S)
 
     def _run(self, known: _Probed, probe: Probe, step: int, sampler: Sampler, trial: Trial) -> None:
         began_s = self._now_s()

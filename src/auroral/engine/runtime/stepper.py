@@ -197,17 +197,23 @@ class Stepper:
 
     @property
     def starting(self) -> frozenset[str]:
-        """Superboxes that have not had their first calls, in which Spark compiles."""
+        """Superboxes that have yet to have their first calls, in which Spark compiles."""
+        stopped = self.halted.keys() | self.waiting.keys()
         return frozenset(
             name
             for name, step in self._steps.items()
-            if step.superbox.boxes and self._meter.is_starting(name)
+            if step.superbox.boxes and not step.superbox.tables and name not in stopped
+            if self._meter.is_starting(name)
         )
 
     @property
     def is_compiling(self) -> bool:
-        """Whether Spark compiles plans in the background for trains of other sizes."""
-        return any(step.is_compiling for step in self._steps.values())
+        """Whether Spark compiles in the background; plain steps share one runner."""
+        steps = {
+            type(step) if isinstance(step, PlainStep) else id(step): step
+            for step in self._steps.values()
+        }
+        return any(step.is_compiling for step in steps.values())
 
     @property
     def busy(self) -> bool:

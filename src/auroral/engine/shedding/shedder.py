@@ -98,6 +98,11 @@ class LoadShedder:
         self._network: ServedNetwork | None = None
         self._periods = 0
 
+    @property
+    def is_due(self) -> bool:
+        """Whether a period has passed."""
+        return self._now_s() - self._at_s >= PERIOD_S
+
     def tick(
         self,
         checked: CheckedNetwork,

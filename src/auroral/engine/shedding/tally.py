@@ -34,12 +34,12 @@ class StepTally:
 
     def committed(self, step: CommittedStep) -> None:
         """A step was committed."""
+        name = step.train.superbox.name
+        self._steps[name] = self._steps.get(name, 0) + 1
         if step.outcome.flow is None:
             return
-        name = step.train.superbox.name
         tuples = sum(step.outcome.flow.read.values())
         self._processed[name] = self._processed.get(name, 0.0) + tuples
-        self._steps[name] = self._steps.get(name, 0) + 1
         if step.is_first:
             return
         usual_s = self._usual_s.get(name, step.seconds)

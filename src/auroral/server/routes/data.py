@@ -146,7 +146,8 @@ async def sql(request: Request, text: SqlText) -> Response:
     an ORDER BY give the others.
     """
     selects: Selects = request.app.state.selects
-    one, most = selects.prepare(text.query), most_rows(request, text.limit)
+    most = most_rows(request, text.limit)
+    one = selects.prepare(text.query, most)
     return await page_response(request, lambda: first_rows(one.rows(), most), through=one.run)
 
 

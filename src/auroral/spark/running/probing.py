@@ -20,8 +20,9 @@ from auroral.spark.session.session import active
 _LEAST_S = 0.2
 _LEAST_PASSES = 3
 _MOST_PASSES = 100
+_FIRST_ROWS = 10
 """A trial takes so much processor time, in passes over the tuples, of which the first are slow:
-Java compiles. The fastest one counts."""
+Java compiles. The fastest one counts. A few tuples tell first how many a pass can have."""
 
 
 def probed_seconds(session: SparkSession, probe: Probe, rows: pa.Table) -> float:
@@ -46,11 +47,13 @@ def probed_seconds(session: SparkSession, probe: Probe, rows: pa.Table) -> float
         return float(clock.getCurrentThreadCpuTime() - before) / 1e9
 
     calling_s = min(pass_s(0) for _ in range(10))
+    first_s = max(pass_s(_FIRST_ROWS), 1e-9) / _FIRST_ROWS
+    count = max(min(rows.num_rows, int(_LEAST_S / first_s)), _FIRST_ROWS)
     passes: list[float] = []
     while len(passes) < _LEAST_PASSES or (sum(passes) < _LEAST_S and len(passes) < _MOST_PASSES):
-        passes.append(pass_s(rows.num_rows))
+        passes.append(pass_s(count))
     spent_s: float = max(min(passes) - calling_s, 0.0)
-    return float(spent_s / rows.num_rows)
+    return float(spent_s / count)
 
 
 def _inputs(session: SparkSession, probe: Probe, rows: pa.Table) -> DataFrame:
