@@ -145,6 +145,23 @@ def test_new_superboxes_have_first_calls_and_those_that_stay_have_had_them() -> 
         assert not engine._loop.execution.stepper.starting
 
 
+def test_boxes_of_tables_have_no_first_calls_that_shedding_waits_for() -> None:
+    net = Network("busy")
+    stream = net.stream("s", schema="n int, v double")
+    net.output("o", stream.filter("n >= 0", name="passed"), qos=LOSS)
+    net.table("totals", "n int, many bigint", key=["n"])
+    net.output("p", stream.latch(by=["n"], table="totals", many="count(*)"))
+    with make_engine(net) as engine:
+        period = Periods(engine)
+        for _ in range(6):
+            period(100)
+        stepper = engine._loop.execution.stepper
+        assert any(step.superbox.tables for step in stepper._steps.values())
+        assert not stepper.starting
+        found = [period(2_000) for _ in range(10)]
+        assert found[-1]["drops"]
+
+
 @pytest.mark.parametrize(
     ("net", "live"),
     [
