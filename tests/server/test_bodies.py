@@ -50,6 +50,17 @@ def test_rows_count_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> Non
     assert refused(many) == (413, "a request has at most 1000 rows")
 
 
+VIEW = pa.string_view()
+
+
+def views() -> pa.Array:
+    return pa.array(["x" * 10_000] * 9).cast(VIEW)
+
+
+def views_in_a_dictionary() -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array([0] * 900, pa.int8()), views())
+
+
 def shared(make: Callable[[], pa.Array]) -> bytes:
     return stream(pa.table({"s": make()}))
 
@@ -58,6 +69,9 @@ def shared(make: Callable[[], pa.Array]) -> bytes:
     ("make", "status"),
     [
         (lambda: pa.array(["x" * 10_000] * 900).dictionary_encode(), 413),
+        (lambda: pa.array([b"x" * 10_000] * 900, pa.binary(10_000)).dictionary_encode(), 413),
+        (views_in_a_dictionary, 422),
+        (lambda: pa.ExtensionArray.from_storage(pa.opaque(VIEW, "a", "b"), views()), 422),
         (lambda: pa.RunEndEncodedArray.from_arrays([900], ["x" * 10_000]), 422),
         (lambda: pa.array([[b"x" * 10_000] * 3]).cast(pa.list_(pa.binary_view())), 422),
         (lambda: pa.array(["x" * 10_000] * 9).cast(pa.string_view()), 422),

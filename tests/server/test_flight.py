@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ from auroral.server.settings import ServerLimits
 from tests.server.feeding import role_of, running
 
 PATIENCE_S = 30.0
+OFFSETS = pa.py_buffer(struct.pack("<ii", 0, 1))
 REPORTS = pa.schema([("sid", pa.int32()), ("pos", pa.float64()), ("name", pa.string())])
 
 
@@ -274,6 +277,39 @@ def test_batches_calls_and_takes_are_bounded(engine: Engine) -> None:
             with pytest.raises(flight.FlightUnavailableError, match="TOO_MANY_CALLS"):
                 put(client, batch((1, 99.0, "a")))
         put(client, batch((2, 99.0, "b")))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (pa.array(["x" * 10_000] * 200).dictionary_encode(), "TOO_LARGE"),
+        (pa.array(["x" * 10_000] * 200).cast(pa.string_view()), "BAD_BODY: views"),
+        (pa.RunEndEncodedArray.from_arrays([200], ["x" * 10_000]), "BAD_BODY: views"),
+        (pa.Array.from_buffers(pa.string(), 1, [None, OFFSETS, pa.py_buffer(b"\xff")]), "UTF8"),
+    ],
+)
+def test_batches_are_judged_as_bodies_are(engine: Engine, name: pa.Array, told: str) -> None:
+    limits = ServerLimits(body_bytes=1_000_000)
+    columns = {"sid": pa.array([1] * len(name), pa.int32()), "pos": [99.0] * len(name)}
+    with serving(engine, limits=limits) as feed, flight.FlightClient(feed.address) as client:
+        with pytest.raises(pa.ArrowInvalid, match=told):
+            put(client, pa.record_batch({**columns, "name": name}))
+        assert put(client, batch((2, 99.0, "b")))[-1]["accepted"] == 1
+
+
+def test_followers_leave_calls_to_those_who_put_and_take(engine: Engine) -> None:
+    limits = ServerLimits(flights=1)
+    ticket = flight.Ticket(b'{"output": "hot", "take": false}')
+    with serving(engine, limits=limits) as feed, flight.FlightClient(feed.address) as client:
+        following = client.do_get(ticket, bearing("view"))
+        with contextlib.closing(engine.follow("hot")) as seen:
+            put(client, batch((1, 99.0, "a")))
+            assert seen.next(PATIENCE_S) is not None
+        assert following.read_chunk().data.num_rows == 1
+        put(client, batch((2, 99.0, "b")))
+        with pytest.raises(flight.FlightUnavailableError, match="TOO_MANY_CALLS"):
+            client.do_get(ticket, bearing("view")).read_chunk()
+        following.cancel()
 
 
 def test_nothing_is_acknowledged_while_the_engine_is_behind(

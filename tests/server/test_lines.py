@@ -183,6 +183,25 @@ def test_senders_wait_while_the_engine_is_behind(engine: Engine, monkeypatch: An
         until(engine, lambda: counted(engine)[0] == sent // len(line))
 
 
+def test_senders_of_lines_that_are_too_long_wait_as_well(engine: Engine, monkeypatch: Any) -> None:
+    behind = [10**9]
+    monkeypatch.setattr(engine, "backlog", lambda: behind[0])
+    line = b"x" * 300_000 + b"\n"  # longer than what is read at once
+    with (
+        serving(engine, "ndjson", pending_bytes=1 << 16, line_bytes=1000) as feed,
+        connect(feed) as sender,
+    ):
+        assert said(sender) == "OK"
+        sender.settimeout(0.5)
+        sent = 0
+        with contextlib.suppress(TimeoutError):
+            while sent < 64 << 20:
+                sent += sender.send(line)
+        assert sent < 64 << 20
+        assert feed.statistics()["bytes"] < 4 << 20
+        behind[0] = 0
+
+
 def test_what_came_in_whole_lines_is_enqueued_at_the_end(engine: Engine) -> None:
     with serving(engine, "ndjson", gather_s=60.0) as feed:
         with connect(feed) as sender:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from queue import Queue
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
 
+from auroral.engine.inspect.followers import Follower
 from auroral.server.delta import apply_patch, without_nulls
 from auroral.server.settings import ServerLimits
+from auroral.server.wire_rows import row_objects
 from tests.server.serving import READINGS, Site, site
 
 
@@ -75,6 +80,21 @@ def test_samples_and_stories_come_when_they_change(plant: Site) -> None:
                 break
 
 
+def test_samples_are_taken_in_the_threads_of_those_who_look(
+    plant: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, sample = Queue[str](), plant.engine.sample
+
+    def looked(*given: Any) -> Any:
+        threads.put(threading.current_thread().name)
+        return sample(*given)
+
+    monkeypatch.setattr(plant.engine, "sample", looked)
+    with plant.socket("live") as opened:
+        opened.send(json.dumps({"samples": [{"arc": "hot", "limit": 2}]}))
+        assert threads.get(timeout=20).startswith("auroral-serve-looks")
+
+
 @pytest.mark.parametrize("text", ["nonsense", '{"picture": "maybe"}', '{"unknown": 1}', "[]"])
 def test_subscriptions_that_do_not_fit_are_told(plant: Site, text: str) -> None:
     with plant.socket("live") as opened:
@@ -94,6 +114,50 @@ def test_followers_get_results_without_taking_them(plant: Site) -> None:
         assert json.loads(opened.recv(timeout=20)) == {"rows": [row], "dropped": 0}
     plant.engine.drain(10)
     assert plant.get("outputs/alerts")["rows"] == [["saw", 200, 150.0]]
+
+
+def test_rows_of_followers_are_converted_beside_the_event_loop(
+    plant: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def convert(table: pa.Table) -> list[dict[str, Any]]:
+        threads.append(threading.current_thread().name)
+        return row_objects(table)
+
+    monkeypatch.setattr("auroral.server.live.row_objects", convert)
+    with plant.socket("outputs/alerts/live") as opened:
+        assert json.loads(opened.recv(timeout=20)) == {"rows": [], "dropped": 0}
+        row = {"machine": "saw", "at": 300, "celsius": 150.0}
+        plant.ask("POST", "streams/readings", json=[row])
+        assert json.loads(opened.recv(timeout=20)) == {"rows": [row], "dropped": 0}
+    assert len(threads) == 1
+    assert threads[0].startswith("auroral-serve-followers")
+    plant.engine.dequeue("alerts")
+
+
+def test_a_follower_that_comes_after_its_client_has_gone_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hold, made = threading.Event(), Queue[Follower]()
+    with site(limits=ServerLimits(request_s=0.1)) as found:
+        follow = found.engine.follow
+
+        def slow(output: str) -> Follower:
+            assert hold.wait(30)
+            follower = follow(output)
+            made.put(follower)
+            return follower
+
+        monkeypatch.setattr(found.engine, "follow", slow)
+        with found.socket("outputs/alerts/live") as opened:
+            assert json.loads(opened.recv(timeout=20))["problem"]["code"] == "TIMEOUT"
+            with pytest.raises(ConnectionClosed):
+                opened.recv(timeout=20)
+        hold.set()
+        follower = made.get(timeout=20)
+        assert follower.next(20) is None  # it was closed while it waited
+        assert follower.closed
 
 
 def test_followers_of_what_does_not_exist_are_told(plant: Site) -> None:

@@ -184,6 +184,19 @@ def test_pages_of_history_may_part_a_moment(limit: int) -> None:
     assert pages == list(range(7))
 
 
+def test_a_client_cannot_ask_for_ever_more_rows_of_a_moment(
+    plant: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = plant.ask("GET", "points/recent/rows?before=17.999999999999999999")
+    assert (found.status_code, found.json()["code"]) == (422, "BAD_BODY")
+    monkeypatch.setattr("auroral.server.paging.MOST_GIVEN", 2)
+    table = pa.table({"_seq": [5] * 5})
+    page = rows_before(table, HistoryCursor(5, 1), 1)
+    assert (page.truncated, dict(page.following)) == (True, {"before": "5.2"})
+    page = rows_before(table, HistoryCursor(5, 2), 1)
+    assert (page.truncated, dict(page.following)) == (True, {})
+
+
 def test_fields_of_one_name_all_come() -> None:
     table = pa.table([[1], [2], [3]], ["n", "n", "n_2"])
     assert json.loads(encoded(table, NDJSON)) == {"n": 1, "n_3": 2, "n_2": 3}

@@ -26,15 +26,32 @@ def read_arrow_stream(body: bytes, most_rows: int, most_bytes: int) -> pa.Table:
     try:
         _require_small(body, most_rows, most_bytes)
         with ipc.open_stream(body) as reader:
-            if not all(_has_own_values(kind) for kind in reader.schema.types):
-                raise bad_body("views and encodings inside other types are not taken; send values")
+            require_own_values(reader.schema)
             table = reader.read_all()
-            table.validate(full=True)
-            if sum(map(_expanded_bytes, table.columns)) > most_bytes:
-                raise _too_large(f"{most_bytes} bytes")
+            require_sound(table, most_rows, most_bytes)
             return table
     except (pa.ArrowException, OSError, ValueError, struct.error) as error:
         raise bad_body(f"the body is no Arrow stream: {error}") from None
+
+
+def require_own_values(schema: pa.Schema) -> None:
+    """Refuse fields whose rows can share one large value."""
+    if not all(_has_own_values(kind) for kind in schema.types):
+        raise bad_body("views and encodings inside other types are not taken; send values")
+
+
+def require_sound(rows: pa.Table | pa.RecordBatch, most_rows: int, most_bytes: int) -> None:
+    """Refuse rows that are too many or too large, or whose buffers do not fit each other.
+
+    Their schema has passed `require_own_values`.
+    """
+    if rows.num_rows > most_rows:
+        raise _too_large(f"{most_rows} rows")
+    if rows.nbytes > most_bytes:
+        raise _too_large(f"{most_bytes} bytes")
+    rows.validate(full=True)
+    if sum(map(_expanded_bytes, rows.columns)) > most_bytes:
+        raise _too_large(f"{most_bytes} bytes")
 
 
 def _require_small(body: bytes, most_rows: int, most_bytes: int) -> None:
@@ -107,8 +124,12 @@ class _Message:
 
 def _has_own_values(kind: pa.DataType, *, outermost: bool = True) -> bool:
     """Whether no two rows can share a value, but by a dictionary of the column."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _has_own_values(kind.storage_type, outermost=False)
     if at.is_dictionary(kind):
-        return outermost and not at.is_nested(kind.value_type)
+        value = kind.value_type
+        flat = not at.is_nested(value) and not isinstance(value, pa.BaseExtensionType)
+        return outermost and flat and _has_own_values(value, outermost=False)
     if at.is_run_end_encoded(kind) or at.is_list_view(kind) or at.is_large_list_view(kind):
         return False
     if at.is_string_view(kind) or at.is_binary_view(kind):
@@ -117,12 +138,16 @@ def _has_own_values(kind: pa.DataType, *, outermost: bool = True) -> bool:
     return all(_has_own_values(one, outermost=False) for one in inner)
 
 
-def _expanded_bytes(column: pa.ChunkedArray) -> int:
+def _expanded_bytes(column: pa.ChunkedArray | pa.Array) -> int:
     """The size of a column with values in place of a dictionary."""
     kind = column.type
-    if not at.is_dictionary(kind) or not _has_lengths(kind.value_type):
+    if not at.is_dictionary(kind):
         return int(column.nbytes)
-    lengths = (pc.binary_length(c.dictionary).take(c.indices) for c in column.chunks)
+    if not _has_lengths(kind.value_type):  # each value has the same size
+        bits = 0 if at.is_null(kind.value_type) else kind.value_type.bit_width
+        return int(column.nbytes) + len(column) * bits // 8
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    lengths = (pc.binary_length(c.dictionary).take(c.indices) for c in chunks)
     return sum(pc.sum(pc.cast(length, pa.int64())).as_py() or 0 for length in lengths)
 
 

@@ -19,6 +19,8 @@ from auroral.engine import Engine
 from auroral.engine.inspect.followers import Follower
 from auroral.errors import AuroralError, RunError, UsageError, closest, list_existing
 from auroral.server.addresses import FeedAddress
+from auroral.server.arrow_bodies import require_own_values, require_sound
+from auroral.server.problems import RequestError
 from auroral.server.settings import ServerLimits
 from auroral.server.tokens import Role, may
 
@@ -156,6 +158,7 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         self._engine = engine
         self._limits = limits
         self._calls = threading.BoundedSemaphore(limits.flights)
+        self._follows = threading.BoundedSemaphore(limits.flights)
         self.stopping = threading.Event()
         super().__init__(location, **given)
 
@@ -164,18 +167,9 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         _require(context, "operator")
         stream = _path(descriptor)
         _told(lambda: self._stream_schema(stream))
-        with self._one_call():
+        _told(lambda: require_own_values(reader.schema))
+        with _one_of(self._calls):
             self._put(context, stream, reader, writer)
-
-    @contextlib.contextmanager
-    def _one_call(self) -> Iterator[None]:
-        """Refuse a call beyond those that may be under way; each holds a thread."""
-        if not self._calls.acquire(blocking=False):
-            raise flight.FlightUnavailableError("TOO_MANY_CALLS: come again later")
-        try:
-            yield
-        finally:
-            self._calls.release()
 
     def _wait_while_behind(self, context: Any) -> None:
         """Acknowledge nothing while the engine has more to do than it should."""
@@ -188,7 +182,7 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         for chunk in reader:
             position = _position(chunk.app_metadata)
             if chunk.data is not None:
-                self._require_small(chunk.data)
+                self._require_sound(chunk.data)
                 self._wait_while_behind(context)
                 receive = partial(self._engine.receive, stream, chunk.data, position=position)
                 receipt = _told(receive)
@@ -204,7 +198,7 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         if wanted.take:
             most = self._limits.rows
             limit = most if wanted.limit is None else min(wanted.limit, most)
-            with self._one_call():
+            with _one_of(self._calls):
                 table = _told(lambda: self._engine.dequeue(wanted.output, limit))
             return flight.RecordBatchStream(table)
         schema = _told(lambda: self._output_schema(wanted.output))
@@ -217,7 +211,7 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
     def _followed(
         self, context: Any, follower: Follower, left: int | None
     ) -> Iterator[pa.RecordBatch]:
-        with contextlib.closing(follower), self._one_call():
+        with contextlib.closing(follower), _one_of(self._follows):
             while not self.stopping.is_set() and not context.is_cancelled():
                 table = follower.next(_FOLLOW_S)
                 if table is None:
@@ -228,12 +222,9 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
                 if left == 0:
                     return
 
-    def _require_small(self, batch: pa.RecordBatch) -> None:
+    def _require_sound(self, batch: pa.RecordBatch) -> None:
         limits = self._limits
-        if batch.num_rows > limits.rows or batch.nbytes > limits.body_bytes:
-            raise pa.ArrowInvalid(
-                f"TOO_LARGE: a batch has at most {limits.rows} rows and {limits.body_bytes} bytes"
-            )
+        _told(lambda: require_sound(batch, limits.rows, limits.body_bytes))
 
     def list_flights(self, context: Any, _criteria: bytes) -> Iterator[Any]:
         """Streams, whose path is their name, and outputs, below `outputs`."""
@@ -334,6 +325,17 @@ class _Wanted:
         )
 
 
+@contextlib.contextmanager
+def _one_of(calls: threading.BoundedSemaphore) -> Iterator[None]:
+    """Refuse a call beyond those that may be under way; each holds a thread."""
+    if not calls.acquire(blocking=False):
+        raise flight.FlightUnavailableError("TOO_MANY_CALLS: come again later")
+    try:
+        yield
+    finally:
+        calls.release()
+
+
 def _require(context: Any, role: Role) -> None:
     has = context.get_middleware("role").role
     if not may(has, role):
@@ -368,6 +370,8 @@ def _told(call: Callable[[], T]) -> T:
     """The answer of the engine; its errors as Flight tells them, the code in front."""
     try:
         return call()
+    except RequestError as error:
+        raise pa.ArrowInvalid(str(error)) from None
     except UsageError as error:
         kind = pa.ArrowKeyError if error.code.startswith("UNKNOWN_") else pa.ArrowInvalid
         raise kind(str(error)) from None

@@ -404,16 +404,17 @@ class _Serving:
                     await self._put(batch, size)
                 if len(held) > self._limits.line_bytes:
                     why = f"longer than {self._limits.line_bytes} bytes"
-                    await self._put(_dead(held, why, line, place), 0)
                     # A quoted field may span lines: what follows its first line is looked at again.
                     end = held.find(b"\n") + 1
-                    skipping, held = not end, held[end:] if end else b""
-                    line += 1 if end else 0
+                    block, held = (held[:end], held[end:]) if end else (held, b"")
+                    skipping, dead = not end, _dead(block, why, line, place)
+                    line, size, block = line + (1 if end else 0), len(block), b""
+                    await self._put(dead, size)
             if held.strip():
                 why = "the connection ended before the end of the line"
                 whole = decoder.takes_rest
                 rest = decoder.batch(held, line, place) if whole else _dead(held, why, line, place)
-                size, held = len(held) if whole else 0, b""
+                size, held = len(held), b""
                 await self._put(rest, size)
         except BaseException:
             self.counts.lost_bytes += len(block) + len(held)

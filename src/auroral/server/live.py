@@ -7,6 +7,7 @@ for a while is disconnected.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -98,7 +99,7 @@ class LiveSession(SocketSession):
         self._engine = service.engine
         self._sampler = sampler
         self._logs = logs
-        self._calls: EngineCalls = socket.app.state.calls
+        self._calls: EngineCalls = socket.app.state.looks
         self._wanted = Subscription()
         self._base: PictureState | None = None
         self._sent: dict[str, str] = {}
@@ -186,29 +187,56 @@ class FollowSession(SocketSession):
         super().__init__(socket, service.settings.limits.slow_socket_s)
         self._followers: EngineCalls = socket.app.state.followers
         self._follow: Callable[[], Follower] = lambda: service.engine.follow(output)
+        self._lock = threading.Lock()
+        self._follower: Follower | None = None
+        self._gone = False
 
     async def run(self) -> None:
         """Serve the client until it goes."""
-        follower = await self._followers.run(self._follow)
         try:
+            follower = await self._followers.run(self._begin)
             # Nothing yet: tells the client that what comes from now on is sent.
             await self.send(_frame({"rows": [], "dropped": 0}))
             await self.serve(self.until_gone, partial(self._show, follower))
         finally:
+            self._end()
+
+    def _begin(self) -> Follower:
+        """Follow the output; a session that has ended meanwhile follows nothing."""
+        follower = self._follow()
+        with self._lock:
+            self._follower = follower
+            gone = self._gone
+        if gone:
+            follower.close()
+        return follower
+
+    def _end(self) -> None:
+        with self._lock:
+            self._gone, follower = True, self._follower
+        if follower is not None:
             follower.close()
 
     async def _show(self, follower: Follower) -> None:
         told = 0
         while True:
-            table = await self._followers.run(follower.next, _FOLLOW_S)
-            dropped = follower.dropped
-            if table is None and dropped == told:
-                continue
-            rows = [] if table is None else row_objects(table)
-            for at in range(0, max(len(rows), 1), _MESSAGE_ROWS):
-                part = rows[at : at + _MESSAGE_ROWS]
-                await self.send(_frame({"rows": part, "dropped": dropped - told}))
-                told = dropped
+            frames, told = await self._followers.run(_next_frames, follower, told)
+            for frame in frames:
+                await self.send(frame)
+
+
+def _next_frames(follower: Follower, told: int) -> tuple[list[str], int]:
+    """What has come and was dropped since, as frames; and how many are told as dropped then."""
+    table, dropped = follower.next(_FOLLOW_S), follower.dropped
+    if table is None and dropped == told:
+        return [], told
+    rows = [] if table is None else row_objects(table)
+    frames = []
+    for at in range(0, max(len(rows), 1), _MESSAGE_ROWS):
+        part = rows[at : at + _MESSAGE_ROWS]
+        frames.append(_frame({"rows": part, "dropped": dropped - told}))
+        told = dropped
+    return frames, told
 
 
 def _frame(content: dict[str, Any]) -> str:

@@ -15,6 +15,8 @@ from auroral.server.problems import bad_query
 from auroral.server.wire_rows import json_bytes, row_lists
 
 _PLACE = "_place"
+MOST_GIVEN = 1_000_000
+"""So many rows of one moment can be passed over: an answer has to see all of them."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,8 @@ class HistoryCursor:
         numbers = [moment, given] if dot else [moment]
         if not all(one.isascii() and one.isdecimal() and len(one) < 19 for one in numbers):
             raise bad_query("before", "a moment, or what the Link of an answer has", text)
+        if dot and int(given) > MOST_GIVEN:
+            raise bad_query("before", f"at most {MOST_GIVEN} rows of a moment", text)
         return HistoryCursor(int(moment), int(given)) if dot else HistoryCursor(int(moment) - 1, 0)
 
     def __str__(self) -> str:
@@ -125,6 +129,8 @@ def rows_before(found: pa.Table, cursor: HistoryCursor | None, limit: int) -> Pa
     given = int(pc.sum(pc.equal(shown["_seq"], first)).as_py())
     if cursor is not None and cursor.moment == first:
         given += cursor.given
+    if given > MOST_GIVEN:
+        return Page(shown, True)
     return Page(shown, True, {"before": str(HistoryCursor(first, given))})
 
 

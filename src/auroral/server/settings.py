@@ -26,7 +26,7 @@ class ServerLimits:
     requests: int = 256
     """Requests at the same time."""
     flights: int = 64
-    """Flight calls at the same time; each holds a thread."""
+    """Flight calls that put or take at the same time, and as many who follow; each has a thread."""
     sockets: int = 64
     """WebSockets at the same time."""
     request_s: float = 60.0
