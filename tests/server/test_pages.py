@@ -17,6 +17,7 @@ from auroral.client.transport import Transport
 from auroral.errors import RunError, UsageError
 from auroral.network.types import Schema
 from auroral.server.paging import HistoryCursor, rows_after, rows_before, wanted_rows
+from auroral.server.problems import RequestError
 from auroral.server.settings import ServerLimits
 from auroral.server.taking import TakenPages
 from auroral.server.wire_rows import ARROW, CSV, JSON, NDJSON, encoded
@@ -257,6 +258,51 @@ def test_turns_of_readers_are_apart_and_bounded() -> None:
     with pytest.raises(ZeroDivisionError):
         taken.take("o", "a", 1, lambda: pa.table({"n": [1 // 0]}))
     assert take("a", 1) == 4  # what failed has taken nothing
+
+
+def test_pages_are_bounded_by_bytes_and_age() -> None:
+    now = [0.0]
+    taken = TakenPages(most_bytes=3 * 8 * 1000 + 500, clock=lambda: now[0])
+
+    def take(reader: str, turn: int = 0, rows: int = 1000) -> int:
+        return len(taken.take("o", reader, turn, lambda: pa.table({"n": range(rows)})))
+
+    assert [take(reader, 0) for reader in "abc"] == [1000, 1000, 1000]
+    assert [take(reader, 0, rows=1) for reader in "abc"] == [1000, 1000, 1000]  # all are kept
+    assert take("d") == 1000
+    with pytest.raises(RequestError, match="OUTDATED_TURN"):  # its rows are not taken twice
+        take("a")
+    assert take("a", 1, rows=1) == 1
+    assert [take("b", 0, rows=1), take("d", 0, rows=1)] == [1000, 1000]
+    assert take("e", 0, rows=9000) == 9000
+    assert take("e", 0, rows=1) == 9000  # the newest is kept, however large it is
+    now[0] = 601
+    take("f", rows=1)
+    with pytest.raises(RequestError, match="OUTDATED_TURN"):
+        take("e")
+
+
+def test_readers_whose_calls_are_under_way_are_not_forgotten() -> None:
+    taken, begun, hold = TakenPages(most_readers=1), threading.Event(), threading.Event()
+
+    def slow() -> pa.Table:
+        begun.set()
+        assert hold.wait(20)
+        return pa.table({"n": [1]})
+
+    def missing() -> pa.Table:
+        raise UsageError("UNKNOWN_OUTPUT", "there is no such output")
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(taken.take, "o", "a", 0, slow)
+        assert begun.wait(20)
+        taken.take("o", "b", 0, lambda: pa.table({"n": [2]}))
+        hold.set()
+        assert first.result(20)["n"].to_pylist() == [1]
+    with pytest.raises(UsageError):
+        taken.take("nope", "c", 0, missing)
+    # What does not exist has pushed nobody out.
+    assert taken.take("o", "a", 0, missing)["n"].to_pylist() == [1]
 
 
 def test_a_repeated_request_waits_for_the_one_under_way() -> None:
