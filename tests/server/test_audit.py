@@ -102,6 +102,59 @@ def test_files_are_put_aside_and_bounded(tmp_path: Path) -> None:
         assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_long_values_are_cut(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    log = AuditLog(path)
+    log.note(**{**WHO, "what": "x" * 10_000}, result="ok", qos=[["y"] * 10_000], few=[1])
+    log.close()
+    (one,) = noted(path)
+    assert one["what"] == "x" * 2000 + "…"
+    assert one["qos"].startswith('[["y", "y"')
+    assert one["few"] == [1]
+    assert path.stat().st_size < 6000
+
+
+def test_a_viewer_cannot_push_the_changes_of_others_out(tmp_path: Path) -> None:
+    path, now = tmp_path / "audit.jsonl", [0.0]
+    log = AuditLog(path, clock=lambda: now[0])
+    log.note(**WHO, result="ok")
+
+    def refused(number: int, **given: str) -> None:
+        who = {"role": "viewer", "client": "10.0.0.1", "method": "PUT", "result": "FORBIDDEN"}
+        log.refused(**{**who, "request": str(number), "path": f"/{number}{'x' * 9000}", **given})
+
+    for number in range(1000):
+        now[0] += 0.01
+        refused(number)
+    refused(0, method="DELETE")
+    refused(0, client="10.0.0.2")
+    assert [one["what"][:5] for one in noted(path)] == ["deplo", "PUT /", "DELET", "PUT /"]
+    now[0] += 60
+    log.note(**WHO, result="ok")  # tells of those before it
+    together, last = noted(path)[4:]
+    assert (together["calls"], together["request"], together["role"]) == (999, "999", "viewer")
+    assert last["what"] == "deploy"
+    for number in range(1000):
+        refused(number, client=f"10.0.1.{number}")
+    log.close()
+    assert sum(one.get("calls", 1) for one in noted(path)[6:]) == 1000
+    assert len(noted(path)) < 45
+    assert path.stat().st_size < 20_000
+
+
+def test_graphs_are_small_bodies(tmp_path: Path) -> None:
+    with site(state=tmp_path) as found:
+        answer = found.ask("PUT", "outputs/alerts/qos", json={"latency": ["x" * 100_000]})
+        assert answer.status_code == 413
+        graphs = {"latency": ["x" * 10_000]}
+        assert found.ask("PUT", "outputs/alerts/qos", json=graphs).status_code >= 400
+        for _ in range(20):
+            path = f"outputs/{'x' * 5000}/qos"
+            assert found.ask("PUT", path, role="viewer", json=None).status_code == 403
+    assert (tmp_path / "audit.jsonl").stat().st_size < 6000
+    assert [one.get("calls") for one in noted(tmp_path / "audit.jsonl")] == [None, None, 19]
+
+
 def test_a_disk_that_is_full_does_not_undo_a_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -15,6 +15,7 @@ from pyarrow import ipc
 
 from auroral.errors import UsageError
 from auroral.network.network import Network
+from auroral.server.network_file import NetworkFile
 from auroral.server.wire_rows import ARROW
 from tests.server.serving import PLANT, READINGS, Site, site
 
@@ -359,6 +360,44 @@ def test_layouts_are_kept_beside_the_file(fresh: Site, tmp_path: Path) -> None:
     assert fresh.get("layout") == layout
     assert json.loads((tmp_path / "plant.yaml.layout.json").read_text()) == layout
     assert fresh.ask("PUT", "layout", json={"positions": {"a": [1]}}).status_code == 422
+
+
+def test_a_layout_that_cannot_be_read_is_not_overwritten(fresh: Site, tmp_path: Path) -> None:
+    file = tmp_path / "plant.yaml.layout.json"
+    file.write_text('{"positions": {"hot": [1, 2]')
+    assert fresh.get("layout") == {"positions": {}, "open": {}, "bookmarks": []}
+    refused = fresh.ask("PATCH", "layout", json={"positions": {"hot": [3, 4]}})
+    assert (refused.status_code, refused.json()["code"]) == (400, "CANNOT_READ")
+    assert file.read_text() == '{"positions": {"hot": [1, 2]'
+    assert fresh.ask("PUT", "layout", json={"positions": {}}).status_code == 204
+
+
+def test_the_file_of_a_person_stays_as_backup_over_restarts(tmp_path: Path) -> None:
+    file = tmp_path / "plant.yaml"
+    file.write_text("# a comment\nnetwork: plant\n")
+    for document in ({"network": "plant"}, {"network": "plant", "streams": {}}):
+        NetworkFile(file).write(document)
+    assert file.with_name("plant.yaml.bak").read_text().startswith("# a comment")
+    assert "streams" in file.read_text()
+
+
+def test_the_version_of_a_deployment_is_its_own(
+    fresh: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy, versions = fresh.service.deploy, list[str]()
+
+    def with_another_change(*given: Any, **more: Any) -> Any:
+        made = deploy(*given, **more)
+        versions.append(fresh.service.version)
+        fresh.service.modify({"late": "SELECT machine FROM readings"}, [])
+        return made
+
+    monkeypatch.setattr(fresh.service, "deploy", with_another_change)
+    changed = copy.deepcopy(PLANT)
+    changed["outputs"]["all"] = {"from": "hot.rest"}
+    made = fresh.ask("PUT", "network", json=changed)
+    assert [made.headers["ETag"]] == versions
+    assert fresh.ask("GET", "network").headers["ETag"] == fresh.service.version != versions[0]
 
 
 def test_people_who_move_different_boxes_do_not_undo_each_other(fresh: Site) -> None:

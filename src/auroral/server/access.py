@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -51,7 +52,7 @@ class RoleRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             try:
                 if role is not None:
-                    _authorize_audited(request, role)
+                    await _authorize_audited(request, role)
                 request.scope["state"]["needed"] = role
                 require_plain(request)
                 return await handle(request)
@@ -67,15 +68,20 @@ class RoleRoute(APIRoute):
         return guarded
 
 
-def _authorize_audited(request: Request, needed: Role) -> None:
+async def _authorize_audited(request: Request, needed: Role) -> None:
     """Let who asks pass, or record that a role was not enough."""
     try:
         authorize(request, bearer_token(request), needed)
     except RequestError as error:
         if error.status == 403:
-            what = f"{request.method} {request.url.path}"
             service: EngineService = request.app.state.service
-            service.audit.note(**who_asks(request), what=what, result=error.code)
+            await asyncio.to_thread(
+                service.audit.refused,
+                **who_asks(request),
+                method=request.method,
+                path=request.url.path,
+                result=error.code,
+            )
         raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -15,7 +16,7 @@ from auroral.server.access import who_asks
 from auroral.server.offload import EngineCalls
 from auroral.server.paging import Page
 from auroral.server.problems import RequestError
-from auroral.server.service import EngineService
+from auroral.server.service import EngineService, MadeChange
 from auroral.server.wire_rows import JSON, TABLE_TYPES, encoded, json_bytes
 
 T = TypeVar("T")
@@ -46,19 +47,21 @@ async def audited(request: Request, what: str, call: Callable[[], T], **more: An
 
 
 async def audited_change(
-    request: Request, what: str, change: Callable[[], dict[str, list[str]]], **more: Any
-) -> dict[str, list[str]]:
+    request: Request, what: str, change: Callable[[], MadeChange], **more: Any
+) -> MadeChange:
     """As `audited`, for a change of the network: also records its versions and the report."""
     service = service_of(request)
 
-    def changed() -> dict[str, list[str]]:
+    def changed() -> MadeChange:
         more["before"] = service.version_or_last()
         try:
-            report = change()
-            more["report"] = {name: names for name, names in report.items() if names}
-            return report
-        finally:
+            made = change()
+        except BaseException:
             more["after"] = service.version_or_last()
+            raise
+        more["before"], more["after"] = made.before, made.after
+        more["report"] = {name: names for name, names in made.report.items() if names}
+        return made
 
     return await _audited(request, what, changed, more)
 
@@ -86,7 +89,7 @@ async def _audited(
         return await run(request, noted)
     except RequestError as error:
         if error.code == "TIMEOUT":
-            audit.note(**who, what=what, result=error.code)
+            await asyncio.to_thread(audit.note, **who, what=what, result=error.code)
         raise
 
 

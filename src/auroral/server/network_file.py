@@ -16,15 +16,15 @@ from auroral.server.models import StudioLayout
 class NetworkFile:
     """Where the network of a server is kept, and the layout of its canvas.
 
-    The first time a file that a person wrote is replaced, it stays as `FILE.bak`: comments and
-    order of the file are lost when it is written anew.
+    The first time the file is replaced, what a person wrote stays as `FILE.bak`: comments and
+    order of the file are lost when it is written anew. A backup that exists is never replaced: a
+    server that starts again cannot tell whether a person wrote the file since.
     """
 
     def __init__(self, path: Path):
         self.path = path
         self.layout_path = path.with_name(f"{path.name}.layout.json")
         self.backup_path = path.with_name(f"{path.name}.bak")
-        self._written: bytes | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -48,17 +48,26 @@ class NetworkFile:
             raise _cannot_write(self.path, error) from None
         if before == text:
             return
-        if before is not None and before != self._written:
+        if before is not None and not self.backup_path.exists():
             replace_file(self.backup_path, before)
         replace_file(self.path, text)
-        self._written = text
 
     def layout(self) -> StudioLayout:
-        """Where people put things; nothing yet if there is no such file, or it is unreadable."""
+        """Where people put things; nothing yet if there is no such file."""
         try:
             return StudioLayout.model_validate_json(self.layout_path.read_bytes())
-        except (OSError, ValueError):
+        except FileNotFoundError:
             return StudioLayout()
+        except OSError as error:
+            problem = f"cannot read the layout: {error.strerror}"
+        except ValueError:
+            problem = "the file is no layout"
+        raise UsageError(
+            "CANNOT_READ",
+            problem,
+            where=str(self.layout_path),
+            hint="repair it, or move it away to begin with an empty one",
+        )
 
     def save_layout(self, layout: StudioLayout) -> None:
         """Keep where people put things."""

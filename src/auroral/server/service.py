@@ -6,8 +6,10 @@ import copy
 import datetime as dt
 import hashlib
 import json
+import logging
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,17 @@ from auroral.server.network_file import NetworkFile
 from auroral.server.problems import RequestError
 from auroral.server.settings import ServerSettings
 from auroral.server.taking import TakenPages
+
+_log = logging.getLogger("auroral.server")
+
+
+@dataclass(frozen=True)
+class MadeChange:
+    """A change of the network that was made: what it changed, and the versions around it."""
+
+    report: dict[str, list[str]]
+    before: str
+    after: str
 
 
 class EngineService:
@@ -83,7 +96,12 @@ class EngineService:
 
     def document(self) -> dict[str, Any]:
         """The network as its file would have it, with the queries that run now."""
-        return copy.deepcopy(self._declared()[2])
+        return self.declared()[0]
+
+    def declared(self) -> tuple[dict[str, Any], str]:
+        """The document and its version, of one moment."""
+        _, _, document, version = self._declared()
+        return copy.deepcopy(document), version
 
     @property
     def version(self) -> str:
@@ -162,7 +180,7 @@ class EngineService:
         *,
         match: str | None = None,
         dry_run: bool = False,
-    ) -> dict[str, list[str]]:
+    ) -> MadeChange:
         """Put another network in the place of the one that runs, or tell what that would do."""
         wanted = self.parse(document, positions)
         with self._changes:
@@ -174,7 +192,9 @@ class EngineService:
             # A query that was added while the engine ran stays what it is.
             wanted.queries = {n: q for n, q in wanted.queries.items() if n not in same}
             if dry_run:
-                return self.engine.preview_change(network=wanted, remove=gone)
+                version = self.version
+                report = self.engine.preview_change(network=wanted, remove=gone)
+                return MadeChange(report, version, version)
             return self._kept(lambda: self.engine.modify(network=wanted, remove=gone))
 
     def _take_name(self, wanted: Network) -> None:
@@ -192,7 +212,7 @@ class EngineService:
             )
         wanted.name = name
 
-    def modify(self, add: Mapping[str, Any], remove: list[str]) -> dict[str, list[str]]:
+    def modify(self, add: Mapping[str, Any], remove: list[str]) -> MadeChange:
         """Add and remove parts of the network."""
         with self._changes:
             edit = read_edit(self.network, add, remove, None)
@@ -205,7 +225,7 @@ class EngineService:
         self.allowed.require(edit.network or self._with_queries(edit.add))
         return self.engine.preview_change(add=add, remove=remove)
 
-    def remove_query(self, name: str) -> dict[str, list[str]]:
+    def remove_query(self, name: str) -> MadeChange:
         """Remove a query, or a member of a family; nothing else."""
         found = self.engine.list_entities()["queries"]
         family = MemberId.parse(name).family
@@ -239,18 +259,21 @@ class EngineService:
                 headers={"ETag": self.version},
             )
 
-    def _kept(self, change: Callable[[], dict[str, list[str]]]) -> dict[str, list[str]]:
-        """Make a change, and let the network file say what runs.
+    def _kept(self, change: Callable[[], dict[str, list[str]]]) -> MadeChange:
+        """Make a change, and let the network file say what runs; `_changes` is held.
 
         Nothing is changed if the file cannot be written. If that fails afterwards, who asked is
         told that the change is made and not kept; the next change writes the file again.
         """
+        before = self.version_or_last()
         if self.file is None:
-            return change()
+            report = change()
+            return MadeChange(report, before, self.version_or_last())
         self.file.require_writable()
         report = change()
+        document, after = self.declared()
         try:
-            self.file.write(self.document())
+            self.file.write(document)
         except UsageError as error:
             raise RunError(
                 "NOT_KEPT",
@@ -258,12 +281,19 @@ class EngineService:
                 where=error.where,
                 hint="a restart would undo it; make room, and deploy again what runs",
             ) from None
-        return report
+        return MadeChange(report, before, after)
 
     # ── the canvas ──
 
     def layout(self) -> StudioLayout:
-        """Where people put things on the canvas."""
+        """Where people put things on the canvas; nothing yet if the file cannot be read."""
+        try:
+            return self._layout_to_change()
+        except UsageError as error:
+            _log.warning("%s", error)
+            return StudioLayout()
+
+    def _layout_to_change(self) -> StudioLayout:
         return self._layout if self.file is None else self.file.layout()
 
     def save_layout(self, layout: StudioLayout) -> None:
@@ -274,7 +304,7 @@ class EngineService:
     def change_layout(self, change: LayoutChange) -> None:
         """Keep what one person has changed; what others have changed meanwhile stays."""
         with self._layouts:
-            self._save(change.applied(self.layout()))
+            self._save(change.applied(self._layout_to_change()))
 
     def _save(self, layout: StudioLayout) -> None:
         self._layout = layout

@@ -30,9 +30,11 @@ from auroral.server.models import (
     NewQuery,
     StudioLayout,
 )
+from auroral.server.service import MadeChange
 from auroral.server.wire_rows import JSON
 
 router = APIRouter(route_class=RoleRoute)
+_QOS_BYTES = 64 << 10
 NETWORK_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -55,7 +57,7 @@ async def get_network(request: Request) -> Response:
     """The declared network, as its file has it; `ETag` is its version."""
     media = accepted(request, (JSON, YAML))
     service = service_of(request)
-    document, version = await run(request, lambda: (service.document(), service.version))
+    document, version = await run(request, service.declared)
     headers = {"ETag": version, "Cache-Control": "no-cache"}
     if media == YAML:
         return Response(yaml_text(document), headers=headers, media_type=YAML)
@@ -72,14 +74,14 @@ async def put_network(
     """Deploy a network; with `dry_run` only tell what would change."""
     body, media, service = await request.body(), media_type(request), service_of(request)
 
-    def deploy() -> dict[str, list[str]]:
+    def deploy() -> MadeChange:
         document, positions = read_network(body, media)
         return service.deploy(document, positions, match=if_match, dry_run=dry_run)
 
     if dry_run:
-        return json_response(_report(await run(request, deploy)))
-    report = await audited_change(request, "deploy", deploy)
-    return json_response(_report(report), headers={"ETag": service.version})
+        return json_response(_report((await run(request, deploy)).report))
+    made = await audited_change(request, "deploy", deploy)
+    return json_response(_report(made.report), headers={"ETag": made.after})
 
 
 @router.post("/check", response_model=CheckReport, openapi_extra=NETWORK_BODY)
@@ -107,14 +109,14 @@ async def modify(request: Request, change: ModifyRequest, dry_run: bool = False)
         return ChangeReport(
             **_report(await run(request, lambda: preview(change.add, change.remove)))
         )
-    report = await audited_change(
+    made = await audited_change(
         request,
         "modify",
         lambda: service.modify(change.add, change.remove),
         added=list(change.add),
         removed=change.remove,
     )
-    return ChangeReport(**_report(report))
+    return ChangeReport(**_report(made.report))
 
 
 @router.post("/queries")
@@ -122,10 +124,10 @@ async def modify(request: Request, change: ModifyRequest, dry_run: bool = False)
 async def add_query(request: Request, query: NewQuery) -> ChangeReport:
     """Register a continuous query."""
     service = service_of(request)
-    report = await audited_change(
+    made = await audited_change(
         request, "add query", lambda: service.modify({query.name: query.sql}, []), name=query.name
     )
-    return ChangeReport(**_report(report))
+    return ChangeReport(**_report(made.report))
 
 
 @router.delete("/queries/{query}")
@@ -133,10 +135,10 @@ async def add_query(request: Request, query: NewQuery) -> ChangeReport:
 async def remove_query(request: Request, query: str) -> ChangeReport:
     """Remove a continuous query, or one member of a family."""
     service = service_of(request)
-    report = await audited_change(
+    made = await audited_change(
         request, "remove query", lambda: service.remove_query(query), name=query
     )
-    return ChangeReport(**_report(report))
+    return ChangeReport(**_report(made.report))
 
 
 @router.get("/layout")
@@ -182,7 +184,7 @@ async def schema(request: Request) -> Response:
 @needs("operator")
 async def set_qos(request: Request, output: str) -> None:
     """Judge an output by other graphs from now on; null: by the default."""
-    qos = parse_json(await request.body() or b"null")
+    qos = parse_json(await small_body(request, _QOS_BYTES) or b"null")
     service = service_of(request)
     await audited(request, "set qos", lambda: service.set_qos(output, qos), output=output, qos=qos)
 
