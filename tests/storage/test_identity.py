@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import auroral as au
-from auroral.engine.topology.identity import identity
+from auroral.engine.lifecycle.epochs import DeclaredNetwork
+from auroral.engine.lifecycle.stored_qos import with_graphs
+from auroral.engine.topology.identity import identity, remembered, restored
 from auroral.storage import Store
 from auroral.storage.identity import canonical, difference
 
@@ -130,3 +132,16 @@ def test_what_does_not_count(tmp_path: Path, document: dict[str, Any]) -> None:
 def test_no_password_is_stored(tmp_path: Path) -> None:
     bind(tmp_path, NETWORK)
     assert not any(b"secret" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_network_whose_graphs_were_set_can_reach_its_sinks() -> None:
+    """What is remembered has no passwords; the file has them, though with other graphs."""
+    sink = {"format": "kafka", "topic": "t", "servers": "h:1", "password": "secret"}
+    given = au.Network.parse(edited("outputs", "o", "sink", to=sink))
+    document = remembered(DeclaredNetwork(with_graphs(given, {"o": None})))
+    assert "secret" not in str(document)
+    found = restored(document, given).network.outputs["o"]
+    assert found.sink == given.outputs["o"].sink
+    assert found.qos is None
+    elsewhere = au.Network.parse(edited("outputs", "o", "sink", to={**sink, "topic": "u"}))
+    assert restored(document, elsewhere).network.outputs["o"].sink != elsewhere.outputs["o"].sink

@@ -43,8 +43,7 @@ def diff(
             f"the state directory belongs to {difference(json.loads(stored), wanted)}",
             where=str(state),
         )
-    before, _ = restored(json.loads(running), given)
-    before = copy.copy(before)
+    before = copy.copy(restored(json.loads(running), given).network)
     before.queries = _declared(rows, given)
     plain = [_without_queries(network) for network in (before, given)]
     checked = [gated(network).check() for network in plain]

@@ -16,6 +16,10 @@ from auroral.qos.graphs import QoS
 _ONE_BY_ONE: tuple[SuperboxMode, ...] = ("box", "application", "spanner")
 
 
+RULE = 2
+"""By which rule boxes are fused now. State directories say by which theirs were."""
+EARLIER_RULE = 1
+"""Outputs without graphs and views were not told apart, nor was anything by the only graphs."""
 NO_GRAPHS = -1
 """The worth of what is delivered without graphs, and of boxes that lead to no output at all."""
 
@@ -34,10 +38,12 @@ class Fusion:
     """Each box by itself, or the largest parts that Spark runs well."""
     worth: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By arc, which of the different graphs the outputs that read it have; empty if none has."""
+    rule: int = RULE
+    """Whether what has no graphs is one more worth."""
 
     @classmethod
-    def of(cls, network: Network) -> Fusion:
-        """The fusion that a network asks for.
+    def of(cls, network: Network, rule: int = RULE) -> Fusion:
+        """The fusion that a network asks for, by a rule.
 
         >>> network = Network("n")
         >>> s = network.stream("s", schema="a int")
@@ -52,15 +58,16 @@ class Fusion:
         )
         graphs: dict[str, int] = {}
         found: dict[str, set[int]] = {}
-        for arc, qos in _delivered(network):
+        for arc, qos in _delivered(network) if rule == RULE else _with_graphs(network):
             number = NO_GRAPHS
-            if qos is not None and qos.kinds:
+            if qos is not None and (qos.kinds or rule != RULE):
                 text = json.dumps(qos.model_dump(mode="json"), sort_keys=True)
                 number = graphs.setdefault(text, len(graphs))
             found.setdefault(arc, set()).add(number)
-        if network.engine.superbox != "auto" or mode == "box" or not graphs:
+        alike = len(graphs) < (1 if rule == RULE else 2)
+        if network.engine.superbox != "auto" or mode == "box" or alike:
             return cls(mode)
-        return cls(mode, {arc: frozenset(numbers) for arc, numbers in found.items()})
+        return cls(mode, {arc: frozenset(numbers) for arc, numbers in found.items()}, rule)
 
     def document(self) -> dict[str, Any]:
         """The fusion as plain data; empty if it is the usual one."""
@@ -81,7 +88,8 @@ class Fusion:
         found: dict[str, set[int]] = {box: set() for box in boxes}
         if not self.worth:
             return {box: frozenset() for box in found}
-        plain = {arc: frozenset({NO_GRAPHS}) for arc in delivered}
+        none = frozenset({NO_GRAPHS}) if self.rule == RULE else frozenset()
+        plain = dict.fromkeys(delivered, none)
         for arc, numbers in {**plain, **self.worth}.items():
             if arc in checked.arcs and checked.arcs[arc].producer in found:
                 found[checked.arcs[arc].producer] |= numbers
@@ -89,7 +97,7 @@ class Fusion:
             for read in checked.inputs_of(name) if name in found else ():
                 if read.producer in found:
                     found[read.producer] |= found[name]
-        return {box: frozenset(numbers or {NO_GRAPHS}) for box, numbers in found.items()}
+        return {box: frozenset(numbers) or none for box, numbers in found.items()}
 
 
 def _delivered(network: Network) -> Iterator[tuple[str, QoS | None]]:
@@ -100,6 +108,12 @@ def _delivered(network: Network) -> Iterator[tuple[str, QoS | None]]:
     for view in network.views.values():
         if view.qos is not None:
             yield arcs.get(view.from_, view.from_), view.qos
+
+
+def _with_graphs(network: Network) -> Iterator[tuple[str, QoS | None]]:
+    """What the earlier rule looked at."""
+    outputs = network.outputs.values()
+    return ((output.from_, output.qos) for output in outputs if output.qos is not None)
 
 
 def _is_threaded(network: Network) -> bool:

@@ -114,7 +114,8 @@ class OutputQuality:
     ) -> None:
         """Watch the outputs of another network; `arcs` are what they deliver."""
         found = dict(declared_qos(declared))
-        found |= {name: None for name in arcs if name not in found}
+        viewed = {name for name in self._set if name in declared.views}
+        found |= {name: None for name in (*arcs, *viewed) if name not in found}
         kept = {name: one.arc for name, one in kept_arcs(checked.network).items() if name in found}
         places = {**kept, **arcs}
         shared = {n: o.from_ for n, o in declared.outputs.items() if n not in arcs}
@@ -129,10 +130,12 @@ class OutputQuality:
                 for name, qos in self._set.items()
                 if name in found
                 and (
-                    found[name] == before.get(name)
+                    found[name] in (before.get(name), qos)
                     or (name in self._set_after and found[name] == self._set_after[name])
                 )
             }
+            after = self._set_after.items()
+            self._set_after = {n: q for n, q in after if n in left and found[n] != left[n]}
             if left != self._set:
                 self._set = left
                 remember_qos_set(self._store, left)
@@ -152,6 +155,11 @@ class OutputQuality:
     def outputs(self) -> Mapping[str, QoS | None]:
         """The graphs that hold now, by output; None: the default."""
         return self.monitor.outputs
+
+    @property
+    def chosen(self) -> Mapping[str, QoS | None]:
+        """The graphs that were set and still hold."""
+        return dict(self._set)
 
     def flow_outputs(self) -> dict[str, FlowOutput]:
         """The outputs for a flow model of the boxes that run; shared queries give their eddy's."""
@@ -197,11 +205,8 @@ class OutputQuality:
             require_value_field(chosen, schema)
         latest = declared_qos(self._queries.epochs.latest.declared.network)
         with self._lock:
-            if served.declared[output] == chosen == latest.get(output):
-                self._set.pop(output, None)
-            else:
-                self._set[output] = chosen
-                self._set_after[output] = latest.get(output)
+            self._set[output] = chosen
+            self._set_after[output] = latest.get(output)
             remember_qos_set(self._store, self._set)
             self.version += 1
             self.monitor.set_qos(output, chosen, self._now_s())

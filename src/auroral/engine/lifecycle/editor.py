@@ -13,7 +13,7 @@ from auroral.engine.lifecycle.edits import NetworkEdit
 from auroral.engine.lifecycle.epochs import DeclaredNetwork
 from auroral.engine.lifecycle.network_changes import PlannedChange
 from auroral.engine.lifecycle.stored_network import bound_arcs
-from auroral.engine.lifecycle.stored_qos import with_graphs
+from auroral.engine.lifecycle.stored_qos import with_graphs, with_qos_set
 from auroral.engine.locks import EngineLocks
 from auroral.engine.parts import EngineParts
 from auroral.engine.queries.modification import requested
@@ -23,7 +23,7 @@ from auroral.network.data_sets import with_data_sets
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
 from auroral.qos.graphs import QoS
-from auroral.scheduling.fusion import Fusion
+from auroral.scheduling.fusion import RULE
 from auroral.storage import Store
 
 
@@ -64,7 +64,7 @@ class NetworkEditor:
         """
         parts, queries = self._parts, self._parts.context.queries
         before = queries.epochs.latest.declared
-        planned, going = self._plan(edit)
+        planned, going = self._plan(edit, by_file=by_file)
         network = planned.declared.network
         parts.loop.require_unpaused(parts.ingest.next_moment)
         stored = StoredDataSets(network, self._store.directory, sync=self._store.power)
@@ -74,7 +74,7 @@ class NetworkEditor:
         removed = {*before.network.streams} - {*network.streams}
         if removed:  # else a feeder would bring tuples of a stream that is no more
             parts.loop.change_sources(removed, (), network.streams)
-        moment = parts.network_changes.make(planned, by_file=by_file)
+        moment = parts.network_changes.make(planned, edit.network if by_file else None)
         self._made(network, stored)
         parts.loop.await_epoch(moment)
         stored.push(parts.ingest, parts.loop.execution.checked)
@@ -109,10 +109,10 @@ class NetworkEditor:
         parts, context = self._parts, self._parts.context
         before = context.queries.epochs.latest.declared
         network = with_graphs(before.network, context.quality.outputs)
-        if Fusion.of(network) == Fusion.of(before.network):
+        declared = replace(before, network=network, fusion_rule=RULE)
+        if declared.fusion == before.fusion:
             return
-        declared = replace(before, network=network)
-        parts.network_changes.make(parts.network_changes.plan(declared), by_file=False)
+        parts.network_changes.make(parts.network_changes.plan(declared))
         self._made(network, None)
 
     def _log_infeasible(self) -> None:
@@ -124,16 +124,19 @@ class NetworkEditor:
     def preview(self, edit: NetworkEdit) -> dict[str, list[str]]:
         """What a change would do; what `edit` would refuse is refused."""
         before = self._parts.context.queries.epochs.latest.declared
-        planned, _ = self._plan(edit)
+        planned, _ = self._plan(edit, by_file=False)
         return edit.merged_report(planned.report(before))
 
-    def _plan(self, edit: NetworkEdit) -> tuple[PlannedChange, list[str]]:
+    def _plan(self, edit: NetworkEdit, *, by_file: bool) -> tuple[PlannedChange, list[str]]:
         """Find out what a change does, and which queries go; nothing has happened yet."""
         assert edit.network is not None
         parts, queries = self._parts, self._parts.context.queries
         network = with_data_sets(edit.network.importing().flattened())
         network = with_late_outputs(network, self._sinks)
         self._require(network)
+        if by_file:
+            resolver = parts.context.settings.executor.resolver
+            network = with_qos_set(network, parts.context.quality.chosen, resolver)
         bound = bound_arcs(network, self._sinks)
         declared = DeclaredNetwork(network, bound, self._demanded(network))
         if edit.whole:

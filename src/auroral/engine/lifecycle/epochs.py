@@ -10,6 +10,7 @@ from typing import Any
 from auroral.eddy.registered import NEVER
 from auroral.network.network import Network
 from auroral.optimizer import Move
+from auroral.scheduling.fusion import RULE, Fusion
 from auroral.storage import Change
 
 SETTLED = "settled"
@@ -35,6 +36,13 @@ class DeclaredNetwork:
     """Arcs that are delivered, although the network does not say so: they were given a sink."""
     demanded: frozenset[str] = frozenset()
     """Views that keep nothing and run, because queries are attached to them."""
+    fusion_rule: int = RULE
+    """How outputs' graphs decide which boxes run as one."""
+
+    @property
+    def fusion(self) -> Fusion:
+        """Which boxes run as one."""
+        return Fusion.of(self.network, self.fusion_rule)
 
 
 @dataclass(frozen=True, eq=False)

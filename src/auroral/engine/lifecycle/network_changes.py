@@ -11,6 +11,7 @@ from auroral.engine.context import EngineContext
 from auroral.engine.ingest.ingest import Ingest
 from auroral.engine.lifecycle.epochs import DeclaredNetwork, Epoch
 from auroral.engine.lifecycle.fates import NetworkChange, compare, report
+from auroral.engine.lifecycle.stored_qos import file_qos
 from auroral.engine.locks import ReentrantLock
 from auroral.engine.runtime.loop import Loop
 from auroral.engine.runtime.watermarks import WatermarkTracker
@@ -142,17 +143,17 @@ class NetworkChanges:
                 found.setdefault(query, set()).update(box.sources())
         return found
 
-    def make(self, planned: PlannedChange, *, by_file: bool) -> int:
+    def make(self, planned: PlannedChange, file: Network | None = None) -> int:
         """Make a change that is possible; returns the moment from which on it holds.
 
-        `by_file` if it is the network file that says so: a restart with it changes nothing more.
+        `file` is the network file if that says so: a restart with it changes nothing more.
         """
         declared, change = planned.declared, planned.change
         with_clock = WatermarkTracker(planned.after).uses_clock
         meta = {}
-        if by_file:
-            found = canonical(identity(declared.network, declared.bound))
-            meta["network"] = json.dumps(found)
+        if file is not None:
+            found = canonical(identity(file, declared.bound))
+            meta = {"network": json.dumps(found), **file_qos(file)}
         with self._lock, PROMPT_SWITCHING:
             self._loop.require_going()
             with (
@@ -166,7 +167,7 @@ class NetworkChanges:
                 self._queries.change_network(
                     moment,
                     declared,
-                    remembered(declared.network, declared.bound, declared.demanded),
+                    remembered(declared),
                     change.drained,
                     Change(meta=meta, heads=heads),
                 )

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from auroral.engine.lifecycle.epochs import RUNNING, DeclaredNetwork
-from auroral.engine.lifecycle.stored_qos import file_qos, qos_edited
+from auroral.engine.lifecycle.epochs import COMING, RUNNING, DeclaredNetwork
+from auroral.engine.lifecycle.stored_qos import file_qos, qos_edited, qos_left
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.topology.identity import identity, remembered, restored
 from auroral.errors import NetworkError, StateError
@@ -28,8 +28,6 @@ class StoredNetwork:
         self._sinks = sinks
         self.edited = False
         """Whether the given network is another than the state was left with."""
-        self._qos_edited: frozenset[str] = frozenset()
-        """Outputs whose graphs the given network has changed."""
 
     def bind(self) -> DeclaredNetwork:
         """The network to begin with; a state directory of another network is refused."""
@@ -37,27 +35,39 @@ class StoredNetwork:
         if not self._store.durable:
             return given
         self.edited = self._store.bind_network(identity(given.network, given.bound))
-        edited = qos_edited(self._store, given.network)
-        # Other graphs may mean other superboxes, which take over when the network is edited.
-        self._qos_edited = frozenset() if self.edited else edited
         running = self._store.manifest.meta(RUNNING)
-        declared = given if running is None else self.restored(json.loads(running))
-        if running is None or edited:
-            saved = json.dumps(remembered(declared.network, declared.bound, declared.demanded))
-            file = file_qos(self._store, given.network, edited)
-            self._store.commit(Change(meta={RUNNING: saved, **file}))
         if running is None:
             self.edited = False
+            self._store.commit(Change(meta=_saved(given) | file_qos(given.network)))
             return given
+        declared = self.restored(json.loads(running))
+        if edited := qos_edited(self._store, given.network):
+            declared = self._with_other_qos(json.loads(running), declared, edited)
+            meta = {} if self.edited else _saved(declared) | file_qos(given.network)
+            self._store.commit(Change(meta=meta | qos_left(self._store, edited)))
         if self.edited or declared.network != given.network:
             return declared
-        return replace(given, demanded=declared.demanded)
+        return replace(given, demanded=declared.demanded, fusion_rule=declared.fusion_rule)
 
-    def restored(self, document: Mapping[str, Any]) -> DeclaredNetwork:
-        """A network from what is remembered of it."""
-        network, bound = restored(document, self._given, self._qos_edited)
-        demanded = frozenset(document.get("demanded", ()))
-        return DeclaredNetwork(with_late_outputs(network, self._sinks), bound, demanded)
+    def _with_other_qos(
+        self, running: Mapping[str, Any], before: DeclaredNetwork, edited: Collection[str]
+    ) -> DeclaredNetwork:
+        """Let the graphs that the file has changed hold at once, or from an epoch on.
+
+        They wait for an epoch if other boxes would run as one, or if an epoch is planned: it would
+        bring the graphs back that were there when it was planned.
+        """
+        planned = json.loads(self._store.manifest.meta(COMING) or "[]")
+        declared = self.restored(running, edited)
+        self.edited = self.edited or bool(planned) or declared.fusion != before.fusion
+        return before if self.edited else declared
+
+    def restored(
+        self, document: Mapping[str, Any], other_qos: Collection[str] = ()
+    ) -> DeclaredNetwork:
+        """A network from what is remembered of it; some outputs with the graphs of the file."""
+        found = restored(document, self._given, other_qos)
+        return replace(found, network=with_late_outputs(found.network, self._sinks))
 
     def serve(self, registrar: Registrar, network: Network) -> None:
         """Let queries be read against the network to begin with."""
@@ -71,6 +81,10 @@ class StoredNetwork:
                 where=str(self._store.directory),
                 hint="start with that version, or use another state directory",
             ) from None
+
+
+def _saved(declared: DeclaredNetwork) -> dict[str, str]:
+    return {RUNNING: json.dumps(remembered(declared))}
 
 
 def bound_arcs(network: Network, sinks: Collection[str]) -> frozenset[str]:

@@ -10,8 +10,11 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
+from auroral.errors import NetworkError
+from auroral.network.box import Resolver
 from auroral.network.network import Network
 from auroral.qos.graphs import QoS
 from auroral.storage import Change, Store
@@ -50,10 +53,27 @@ def qos_edited(store: Store, given: Network) -> frozenset[str]:
     return frozenset(name for name in {*before, *now} if before.get(name) != now.get(name))
 
 
-def file_qos(store: Store, given: Network, edited: Collection[str]) -> dict[str, str]:
-    """What to remember of the file; what was set meanwhile for `edited` outputs is dropped."""
-    left = {name: qos for name, qos in qos_set(store).items() if name not in edited}
-    return {_OF_FILE: json.dumps(_documents(given)), **_meta(left)}
+def file_qos(given: Network) -> dict[str, str]:
+    """What to remember of the file."""
+    return {_OF_FILE: json.dumps(_documents(given))}
+
+
+def qos_left(store: Store, edited: Collection[str]) -> dict[str, str]:
+    """What to remember of what was set, if the file says something else of `edited` outputs."""
+    return _meta({name: qos for name, qos in qos_set(store).items() if name not in edited})
+
+
+def with_qos_set(
+    network: Network, chosen: Mapping[str, QoS | None], resolver: Resolver | None
+) -> Network:
+    """The network of the file with graphs that were set, but for those of fields that are gone."""
+    for name, qos in chosen.items():
+        changed = with_graphs(network, {name: qos})
+        with suppress(NetworkError):
+            if qos is not None and qos.value is not None:
+                changed.check(resolver)
+            network = changed
+    return network
 
 
 def _documents(network: Network) -> dict[str, Any]:

@@ -96,4 +96,4 @@ class ViewsOnDemand:
     def _demand(self, views: Collection[str]) -> int:
         """Let some views run from the next moment on, and no others."""
         declared = replace(self._epochs.latest.declared, demanded=frozenset(views))
-        return self._changes.make(self._changes.plan(declared), by_file=False)
+        return self._changes.make(self._changes.plan(declared))

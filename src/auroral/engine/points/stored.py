@@ -148,7 +148,7 @@ def stored_network(store: Store, file: Path | None) -> Network:
     if file is None:
         network = Network.parse(running["network"])
     else:
-        network, _ = restored(running, Network.load(file, imports=True))
+        network = restored(running, Network.load(file, imports=True)).network
     return with_data_sets(network.importing().flattened())
 
 

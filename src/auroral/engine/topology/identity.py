@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from auroral.engine.lifecycle.epochs import DeclaredNetwork
 from auroral.ids import ArcId
 from auroral.io.identity import defining
 from auroral.network.data_sets import with_data_sets
 from auroral.network.declarations import NOTES
 from auroral.network.network import Network
-from auroral.scheduling.fusion import Fusion
+from auroral.scheduling.fusion import EARLIER_RULE, Fusion
 
 _ENGINE = ("order", "flush")
 """The engine's options that results depend on; the others decide how fast they come."""
@@ -49,27 +50,29 @@ def identity(network: Network, sinks: Iterable[str]) -> dict[str, Any]:
     return {**document, "sinks": dict.fromkeys(own, "bound")}
 
 
-def remembered(
-    network: Network, bound: Iterable[str], demanded: Iterable[str] = ()
-) -> dict[str, Any]:
+def remembered(declared: DeclaredNetwork) -> dict[str, Any]:
     """What the manifest keeps of a network that runs, to have it again without its file.
 
-    `demanded` are views that run because queries are attached to them.
     Options of sources, sinks and stores that only say how these are reached are left out.
     """
-    plain = copy.copy(network.compact or network)
+    plain = copy.copy(declared.network.compact or declared.network)
     plain.queries = {}
     # Outputs of late tuples that were only given a sink are added at each start.
     plain.outputs = {n: o for n, o in plain.outputs.items() if not ArcId.parse(n).port}
     document = plain.document()
     _without_access(document)
-    return {"network": document, "bound": sorted(bound), "demanded": sorted(demanded)}
+    return {
+        "network": document,
+        "bound": sorted(declared.bound),
+        "demanded": sorted(declared.demanded),
+        "fusion_rule": declared.fusion_rule,
+    }
 
 
 def restored(
     document: Mapping[str, Any], running: Network, other_qos: Collection[str] = ()
-) -> tuple[Network, frozenset[str]]:
-    """A network that was remembered, and the arcs that were delivered besides its outputs.
+) -> DeclaredNetwork:
+    """A network that was remembered; earlier versions did not say how boxes were fused.
 
     What is declared as in the `running` network is taken from it: it knows how to reach things. So
     are the graphs of outputs and views that have `other_qos` there than before.
@@ -85,11 +88,16 @@ def restored(
                 entry |= {key: part for key, part in known[section][name].items() if key == "qos"}
     network = Network.parse(stored, directory=given.directory)
     network.imports = given.imports
-    _take_options(network, given)
-    for section in ("streams", "tables", "outputs"):
+    rule = document.get("fusion_rule", EARLIER_RULE)
+    _take_options(network, given, rule)
+    for section in ("streams", "tables"):
         for name, entry in stored.get(section, {}).items():
             if known.get(section, {}).get(name) == entry:
                 getattr(network, section)[name] = getattr(given, section)[name]
+    for name, output in network.outputs.items():  # graphs do not say how it is reached
+        one, other = (part.get("outputs", {}).get(name, {}) for part in (stored, known))
+        if one | {"qos": None} == other | {"qos": None}:
+            network.outputs[name] = given.outputs[name].model_copy(update={"qos": output.qos})
     network.queries = dict(given.queries)
     for name, function in given.functions.items():
         if stored.get("functions", {}).get(name) == known.get("functions", {}).get(name):
@@ -97,21 +105,20 @@ def restored(
     for name, box in given.boxes.items():
         if stored.get("boxes", {}).get(name) == known.get("boxes", {}).get(name):
             network.boxes[name] = box
-    bound = frozenset(document["bound"])
-    if network == given:
-        return running, bound
-    return with_data_sets(network.flattened()), bound
+    flat = running if network == given else with_data_sets(network.flattened())
+    bound, demanded = frozenset(document["bound"]), frozenset(document.get("demanded", ()))
+    return DeclaredNetwork(flat, bound, demanded, rule)
 
 
-def _take_options(stored: Network, given: Network) -> None:
+def _take_options(stored: Network, given: Network, rule: int) -> None:
     """Let a network that was remembered be run as the given one says.
 
     What results depend on stays, and so do the superboxes: tuples may wait between them.
     """
-    before, fusion = stored.engine, Fusion.of(stored)
+    before, fusion = stored.engine, Fusion.of(stored, rule)
     kept = {option: getattr(before, option) for option in _ENGINE}
     stored.engine = given.engine.model_copy(update=kept)
-    if Fusion.of(stored) != fusion:
+    if Fusion.of(stored, rule) != fusion:
         others = {"superbox": before.superbox, "scheduler": before.scheduler}
         stored.engine = stored.engine.model_copy(update=others)
 

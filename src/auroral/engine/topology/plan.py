@@ -136,8 +136,11 @@ def make_plan(
     progressing = {arc: list(marks) for arc, marks in watermarks.arcs().items()}
     place = new_place(store)
     apart: frozenset[str] = frozenset()
+    fusion = Fusion.of(checked.network, epoch.declared.fusion_rule)
     while True:
-        superboxes = all_superboxes(checked, arcs, standalone, epoch.declared.demanded, apart)
+        superboxes = all_superboxes(
+            checked, arcs, standalone, epoch.declared.demanded, apart, fusion
+        )
         same = frozenset(
             superbox
             for superbox in superboxes

@@ -16,6 +16,7 @@ from auroral.io.open import sinks_to_come
 from auroral.network.check import CheckedNetwork
 from auroral.network.environment import resolved
 from auroral.network.network import Network
+from auroral.scheduling.fusion import Fusion
 from auroral.scheduling.superboxes import Superbox, superboxes
 from auroral.spark.plans.lowering import not_executable
 
@@ -64,6 +65,7 @@ def all_superboxes(
     standalone: ActiveStandalone,
     demanded: Collection[str] = (),
     apart: Collection[str] = (),
+    fusion: Fusion | None = None,
 ) -> tuple[Superbox, ...]:
     """Fused boxes, and one empty superbox per stream that feeds none: its log moves on too.
 
@@ -77,7 +79,7 @@ def all_superboxes(
     kept = [one.arc for one in kept_arcs(checked.network, demanded).values()]
     beside = {*kept} - {*outputs.values()}
     wanted = [*outputs.values(), *kept, *eddies]
-    fused = superboxes(checked, wanted, beside=beside, apart=apart)
+    fused = superboxes(checked, wanted, fusion, beside=beside, apart=apart)
     left = {box for box in checked.network.boxes if standalone.owner(box) not in standalone.failed}
     fused = tuple(superbox.having(left) for superbox in fused)
     read = {source for superbox in fused for source in superbox.sources}
