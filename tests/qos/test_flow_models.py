@@ -35,7 +35,7 @@ CHECKED = Network.parse(
         },
         "outputs": {
             "alerts": {"from": "counts", "qos": QUALITY},
-            "others": {"from": "far.rest"},
+            "others": {"from": "far.rest", "qos": QUALITY},
         },
     }
 ).check()
