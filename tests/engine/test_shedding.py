@@ -194,8 +194,8 @@ def test_tuples_that_are_numbered_are_not_dropped() -> None:
         engine.drain()
         assert engine.dequeue("o").num_rows == 2
         assert engine.stats()["shedding"]["drops"] == []
-        (told,) = engine.story("numbers")[-1:]
-        assert "numbers the tuples of s" in told["why"]
+        told = [one["why"] for one in engine.story("numbers")]
+        assert any("numbers the tuples of s" in why for why in told)
 
 
 def test_tuples_that_change_tables_are_not_dropped() -> None:
