@@ -309,13 +309,13 @@ class Client:
         body = {"point": point, "since": as_json(since), "until": as_json(until), "query": into}
         return str(self._server.json("POST", "replay", body=body)["name"])
 
-    def sql(self, query: str) -> pa.Table:
-        """The rows of a SELECT over tables and over what connection points and views keep.
+    def sql(self, query: str, limit: int | None = None) -> pa.Table:
+        """The first rows of a SELECT over tables and what connection points and views keep.
 
-        More rows than the server puts into one answer are an error, `TRUNCATED`.
+        Without a `limit`, more rows than the server puts into one answer are an error, `TRUNCATED`.
         """
-        answer = self._rows("POST", "sql", body={"query": query, "limit": _PAGE})
-        if answer.headers.get("X-Truncated"):
+        answer = self._rows("POST", "sql", body={"query": query, "limit": limit or _PAGE})
+        if limit is None and answer.headers.get("X-Truncated"):
             raise RunError(
                 "TRUNCATED",
                 "the SELECT has more rows than the server gives in one answer",
