@@ -78,6 +78,7 @@ def full_stats(stats: dict[str, Any]) -> dict[str, Any]:
             "delay_s": 0.1,
             "delay_p95_s": 0.2,
             "shed": 3,
+            "shed_by": {"random": 3},
         }
     }
     stats["qos_outside"] = {"share": 0.25, "outputs": ["hot"]}
