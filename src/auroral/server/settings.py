@@ -17,7 +17,7 @@ class ServerLimits:
     """What the bodies of all requests under way may have together."""
     body_s: float = 60.0
     """How long a client may take to send a body."""
-    backlog: int = 500_000
+    backlog: int = 5_000_000
     """Who enqueues waits while the slowest box has this many moments to go."""
     rows: int = 1_000_000
     """The most rows of one request."""
