@@ -33,6 +33,8 @@ PORT = 8640
 SECONDS = 30.0
 """How long the demo lasts if nobody is there to stop it."""
 _LOOK_S = 0.5
+_MOST_STARTING_S = 60.0
+"""How long the demo waits for the first tuples before its time begins."""
 _BEFORE = """\
 Auroral demo: five machines report temperature and pressure, 2,000 readings a second, and stations
 report finished pieces. One network words alerts, computes means and joins both, on Spark.
@@ -80,6 +82,8 @@ def demo(seconds: float | None, *, port: int = PORT, executor: StepExecutor | No
         print(f"studio: {server.url}/#token={tokens['editor']}", flush=True)  # noqa: T201
         ending = "Ctrl-C stops it" if seconds is None else f"it ends after {seconds:.0f} seconds"
         _say(f"Open that address in a browser; {ending}.\n")
+        if seconds:
+            _await_tuples(engine, server, stop)
         started = time.monotonic()
         _watch(server, stop, seconds)
         _say(outcome(engine.stats(), time.monotonic() - started))
@@ -126,6 +130,14 @@ def outcome(stats: Mapping[str, Any], elapsed_s: float) -> str:
     if dropped := stats["shedding"].get("dropped"):
         lines.append(f"  load shedding dropped {dropped:,} tuples")
     return "\n".join(lines)
+
+
+def _await_tuples(engine: Engine, server: HttpServer, stop: threading.Event) -> None:
+    """Wait until sources give tuples, which takes Spark a while on a busy machine."""
+    end = time.monotonic() + _MOST_STARTING_S
+    while server.alive and time.monotonic() < end and not stop.wait(_LOOK_S):
+        if any(stream["in"] for stream in engine.stats()["streams"].values()):
+            return
 
 
 def _watch(server: HttpServer, stop: threading.Event, seconds: float | None) -> None:
