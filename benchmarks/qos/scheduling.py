@@ -5,11 +5,17 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+import numpy as np
+
 import auroral as au
 from auroral.qos.graphs import QoS
 from auroral.scheduling.flow import FlowBox, FlowModel, FlowOutput
 from auroral.scheduling.policies import SchedulerSettings, make_scheduler
 from auroral.scheduling.queues import QueueTable
+from auroral.simulation.arrivals import BurstArrivals
+from auroral.simulation.figures.lab import FigureScale, run_loaded
+from auroral.simulation.machine import SimulatedMachine
+from auroral.simulation.workloads import TreeWorkload, mixed_graphs
 from benchmarks.lab import Lab
 from benchmarks.qos.workloads import LOOSE, TIGHT, applications, capacity, run_at
 from benchmarks.report import Report
@@ -17,6 +23,7 @@ from benchmarks.report import Report
 UTILITY = "20 applications on Spark, tight and loose graphs (figure 11)"
 SUPERBOXES = "5 applications of 4 boxes on Spark, box by box and fused (figure 5)"
 DECIDING = "Deciding for 1,000 boxes"
+WORTH = "200 applications of 5 boxes, simulated: exact and bucketed"
 _APPLICATIONS = 20
 _TUPLES = 4_000
 """Of each application, to measure what the machine can do."""
@@ -82,6 +89,37 @@ def deciding(report: Report, lab: Lab) -> None:
             section.rows.append((ready, name, found.seconds * 1e6, found.evaluated))
         ratio = bucketed.seconds / exact.seconds
         report.bar(f"time to decide, {ready} boxes ready: bucketed / exact", ratio, most=0.1)
+    _worth(report, lab)
+
+
+def _worth(report: Report, lab: Lab) -> None:
+    """What `qos-bucketed` loses by deciding approximately, on a virtual clock."""
+    section = report.section(WORTH, "load", "scheduler", "utility", "boxes_looked_at")
+    random = np.random.default_rng(5)
+    model = TreeWorkload(200, fan_out=1, call_s=0.0002).model(random, mixed_graphs(200, random))
+    worst = 0.0
+    for load in (0.7,) if lab.quick else (0.5, 0.7, 0.9):
+        found = {}
+        for scheduler in ("qos", "qos-bucketed"):
+            lab.say(f"{scheduler} at {load}, simulated")
+            result = run_loaded(
+                model,
+                SchedulerSettings(
+                    scheduler="qos" if scheduler == "qos" else "qos-bucketed",
+                    superbox="application",
+                    traversal="mc",
+                    weighs_trains=True,
+                ),
+                load,
+                lab.steps(20_000, 5_000),
+                FigureScale(5),
+                process=BurstArrivals(5, together=True),
+                machine=SimulatedMachine(workers=2),
+            )
+            found[scheduler] = result.mean_utility
+            section.rows.append((load, scheduler, result.mean_utility, result.evaluated))
+        worst = max(worst, 1 - found["qos-bucketed"] / found["qos"])
+    report.bar("utility of 1,000 boxes: 1 − bucketed / exact, most", worst, most=0.03)
 
 
 def _decide(scheduler: str, rounds: int, ready: int, applications: int = 200) -> _Decided:
