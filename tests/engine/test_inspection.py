@@ -266,3 +266,15 @@ def test_statistics_of_arcs_inside_superboxes_and_of_queues() -> None:
         assert stream["queued"] == 1
         assert stream["oldest_s"] >= 0
         assert engine.stats()["boxes"]["across"]["queued"] == 1
+
+
+def test_boxes_and_streams_tell_the_same_queue_within_a_segment() -> None:
+    net = au.Network("soldiers")
+    net.output("o", net.stream("s", "v bigint").filter("v >= 0", name="f"))
+    with make_engine(net, train=10) as engine:
+        engine.pause()
+        engine.enqueue("s", [(v,) for v in range(100)])
+        engine.step(count=3)
+        stats = engine.stats()
+        assert stats["streams"]["s"]["queued"] == 70
+        assert stats["boxes"]["f"]["queued"] == 70

@@ -8,7 +8,8 @@ import pytest
 
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.runtime.arrival_times import ArrivalTimes
-from auroral.engine.runtime.deciding import StepScheduler, WaitingTuples
+from auroral.engine.runtime.deciding import StepScheduler
+from auroral.engine.runtime.waiting import WaitingTuples
 from auroral.network.declarations import SchedulerName
 from auroral.qos.graphs import QoS
 from auroral.scheduling.flow import FlowBox, FlowModel, FlowOutput

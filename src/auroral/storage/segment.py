@@ -45,6 +45,22 @@ class Segment:
     punctuations: Punctuations = ()
     bounds: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
+    def share_within(self, first: int, before: int | None = None) -> float:
+        """About which share of its tuples has moments from `first` on and before another one.
+
+        Nothing is read for that: tuples are taken to be spread evenly over its moments.
+
+        >>> segment = Segment(1, "reports", "reports-1", 100, 800, 0, 1, 100, 101)
+        >>> segment.share_within(31), segment.share_within(31, 51), segment.share_within(200)
+        (0.7, 0.2, 0.0)
+        """
+        last = self.last if before is None else min(self.last, before - 1)
+        return max(last - max(self.first, first) + 1, 0) / (self.last - self.first + 1)
+
+    def rows_from(self, moment: int) -> float:
+        """About how many of its tuples are not before a moment."""
+        return self.rows * self.share_within(moment)
+
 
 def bounds_of(table: pa.Table, attributes: Iterable[str]) -> dict[str, tuple[Any, Any]]:
     """The least and greatest mark of each attribute; none if it is always NULL or NaN."""

@@ -27,7 +27,7 @@ from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.flow_models import flow_model
 from auroral.scheduling.superboxes import Superbox
 from auroral.scheduling.table_stages import statement_of
-from auroral.storage import Segment, Store
+from auroral.storage import Store
 
 _LATE_PREFIX = "late: "
 _NOTHING_QUEUED: Mapping[str, Any] = {"queued": 0, "oldest_s": None}
@@ -186,17 +186,11 @@ def _queues(execution: Execution) -> dict[str, dict[str, Any]]:
         for source in superbox.sources:
             head = store.head(source, superbox.name)
             held = [segment for segment in store.segments(source, head) if segment.file]
-            rows = round(sum(_rows_from(segment, head) for segment in held))
+            rows = round(sum(segment.rows_from(head) for segment in held))
             first = max(min((segment.first for segment in held), default=head), head)
             if rows and rows > found.get(source, _NOTHING_QUEUED)["queued"]:
                 found[source] = {"queued": rows, "oldest_s": times.age_s(first)}
     return found
-
-
-def _rows_from(segment: Segment, moment: int) -> float:
-    """About how many tuples of a segment are not before a moment; nothing is read for that."""
-    span = segment.last - segment.first + 1
-    return segment.rows * min(1.0, (segment.last - moment + 1) / span)
 
 
 def _queued(execution: Execution) -> dict[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.runtime.arrival_times import ArrivalTimes
 from auroral.engine.runtime.passed_over import PassedOver
+from auroral.engine.runtime.waiting import WaitingTuples
 from auroral.scheduling.decisions import PlannedCall, SchedulingPlan
 from auroral.scheduling.flow import FlowModel
 from auroral.scheduling.policies import TwoLevelScheduler, choose
@@ -18,20 +19,6 @@ from auroral.scheduling.queues import QueueTable
 
 _FRESH_S = 1.0
 """How long measured costs are used before they are looked at again."""
-
-
-@dataclass(frozen=True)
-class WaitingTuples:
-    """What a superbox could take now."""
-
-    rows: int
-    first: int
-    """The moment of the oldest."""
-    last: int
-    """All that waits is before this moment."""
-    bytes: int = 0
-    resident: float = 1.0
-    """The share of it that is in memory."""
 
 
 @dataclass

@@ -20,7 +20,7 @@ from auroral.disk import PRIVATE_DIRECTORY
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.inspect.kept_statistics import StatisticsKeeper
 from auroral.engine.runtime.arrival_progress import ArrivalProgress
-from auroral.engine.runtime.deciding import StepScheduler, WaitingTuples
+from auroral.engine.runtime.deciding import StepScheduler
 from auroral.engine.runtime.measuring import BoxWork, CostMeter, after_work
 from auroral.engine.runtime.plain_step import PlainStep
 from auroral.engine.runtime.pool import Finished, StepPool
@@ -39,6 +39,7 @@ from auroral.engine.runtime.stepping import (
 )
 from auroral.engine.runtime.train import Train, next_train, train_files
 from auroral.engine.runtime.trials import Trials
+from auroral.engine.runtime.waiting import WaitingTuples, waiting_tuples
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.shedding.control import SheddingControl, ShedStep
 from auroral.engine.shedding.dropping import drop_tuples, leave_to_tasks
@@ -318,14 +319,8 @@ class Stepper:
             return None if step.pending is None else WaitingTuples(0, head, head)
         held = [s for source in superbox.sources for s in self._store.segments(source, head)]
         held = [s for s in held if s.first < bound]
-        first = max(min((s.first for s in held), default=head), head)
-        return WaitingTuples(
-            sum(s.rows for s in held),
-            first,
-            max(bound, first + 1),
-            sum(s.bytes for s in held),
-            self._memory.share(held) if self._memory is not None else 1.0,
-        )
+        resident = self._memory.share(held) if self._memory is not None else 1.0
+        return waiting_tuples(held, head, bound, resident)
 
     def _may_start(self, step: SuperboxStep) -> bool:
         name = step.superbox.name

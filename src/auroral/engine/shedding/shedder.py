@@ -24,7 +24,7 @@ from auroral.shedding.carrying import interval_carrier
 from auroral.shedding.control import LoadController, Observation
 from auroral.shedding.histograms import Histogram
 from auroral.shedding.neglect import NeglectedSuperboxes
-from auroral.storage import Segment, Store
+from auroral.storage import Store
 
 PERIOD_S = 0.5
 """How often it is decided what is dropped."""
@@ -250,16 +250,10 @@ class LoadShedder:
                 head = self._store.head(source, superbox.name)
                 head = head if taken is None else max(head, taken.last)
                 segments = self._store.segments(source, head)
-                queued += sum(_rows_from(segment, head) for segment in segments)
+                queued += sum(segment.rows_from(head) for segment in segments)
                 first += [max(segment.first, head) for segment in segments if segment.rows]
             oldest_s = self._times.at(min(first)) if first else 0.0
             table.fill(
                 superbox.name, round(queued), mean_arrival_s=oldest_s, oldest_arrival_s=oldest_s
             )
         return table
-
-
-def _rows_from(segment: Segment, moment: int) -> float:
-    """About how many tuples of a segment are not before a moment; nothing is read for that."""
-    span = segment.last - segment.first + 1
-    return segment.rows * min(1.0, (segment.last - moment + 1) / span)
