@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Literal
 
 Event = Literal["ran", "waited", "moved", "shed", "changed", "failed"]
@@ -48,9 +49,12 @@ class DecisionLog:
     def __init__(self, now_us: Callable[[], int], most: int = _MOST):
         self._now_us = now_us
         self._lock = threading.Lock()
-        self._entries: deque[StoryEntry] = deque(maxlen=most)
-        self._latest: dict[tuple[tuple[str, ...], Event], StoryEntry] = {}
-        """The latest entry of each kind about each combination of names."""
+        self._most = most
+        self._numbers = count()
+        self._entries: OrderedDict[int, StoryEntry] = OrderedDict()
+        """By number; those that were made or told again last are at the end."""
+        self._latest: dict[tuple[tuple[str, ...], Event], int] = {}
+        """The number of the latest entry of each kind about each combination of names."""
 
     def note(self, about: Iterable[str], event: Event, why: str, same: str | None = None) -> None:
         """Add a decision.
@@ -61,22 +65,31 @@ class DecisionLog:
         names = tuple(dict.fromkeys(about))
         same = why if same is None else same
         with self._lock:
-            now_us, latest = self._now_us(), self._latest.get((names, event))
+            now_us, number = self._now_us(), self._latest.get((names, event))
+            latest = None if number is None else self._entries[number]
             if latest is not None and latest.same == same and now_us - latest.at_us <= _RECENT_US:
                 latest.count, latest.at_us, latest.why = latest.count + 1, now_us, why
+                assert number is not None
+                self._entries.move_to_end(number)
                 return
-            entry = StoryEntry(now_us, names, event, why, same=same)
-            self._entries.append(entry)
-            self._latest[names, event] = entry
-            if len(self._latest) > (self._entries.maxlen or 0):
-                kept = {id(one) for one in self._entries}
-                self._latest = {n: one for n, one in self._latest.items() if id(one) in kept}
+            number = next(self._numbers)
+            self._entries[number] = StoryEntry(now_us, names, event, why, same=same)
+            self._latest[names, event] = number
+            if len(self._entries) > self._most:
+                self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        number, entry = self._entries.popitem(last=False)
+        if self._latest[entry.about, entry.event] == number:
+            del self._latest[entry.about, entry.event]
 
     def story(self, *names: str) -> list[dict[str, Any]]:
         """The decisions about something that has one name or several, newest last."""
         wanted = set(names)
         with self._lock:
             found = [
-                entry.document() for entry in self._entries if not wanted.isdisjoint(entry.about)
+                entry.document()
+                for entry in self._entries.values()
+                if not wanted.isdisjoint(entry.about)
             ]
         return sorted(found, key=lambda entry: int(entry["at_us"]))
