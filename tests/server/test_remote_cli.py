@@ -65,6 +65,54 @@ def test_files_go_in_and_results_come_out(server: Served, command: Command, tmp_
     assert (tmp_path / "hot.csv").read_text() == "sid,pos,name\n2,32,\n"
 
 
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [("hot.txt", "UNKNOWN_FORMAT"), ("nowhere/hot.csv", "CANNOT_WRITE")],
+    ids=["no format", "no directory"],
+)
+def test_rows_are_not_taken_if_they_cannot_be_written(
+    server: Served, command: Command, tmp_path: Path, file: str, code: str
+) -> None:
+    server.engine.enqueue("reports", [{"sid": 4, "pos": 50.0}])
+    server.engine.drain()
+    with pytest.raises(AuroralError, match=code):
+        command("dequeue", "hot", "--output", tmp_path / file)
+    network = written(tmp_path / "network.yaml", yaml_text(server.client().network.document()))
+    rows = written(tmp_path / "rows.jsonl", '{"sid": 5, "pos": 50}\n')
+    with pytest.raises(AuroralError, match=code):
+        command(
+            *("run", network, "--input", f"reports={rows}"),
+            *("--output", f"all={tmp_path / 'all.csv'}", "--output", f"hot={tmp_path / file}"),
+        )
+    server.engine.drain()
+    assert server.engine.dequeue("hot").column("sid").to_pylist() == [4]
+
+
+def test_rows_that_a_full_disk_does_not_hold_are_printed(
+    server: Served, command: Command, tmp_path: Path
+) -> None:
+    server.engine.enqueue("reports", [{"sid": 6, "pos": 50.0}])
+    server.engine.drain()
+    full = tmp_path / "full.jsonl"
+    full.symlink_to("/dev/full")
+    found = CliRunner().invoke(app, ["dequeue", "hot", "--output", str(full)])
+    assert "CANNOT_WRITE" in str(found.exception)
+    assert json.loads(found.stdout)["sid"] == 6
+    assert "standard output" in found.stderr
+
+
+def test_files_that_cannot_be_read_are_told_before_a_network_is_deployed(
+    server: Served, command: Command, tmp_path: Path
+) -> None:
+    document = server.client().network.document()
+    document["outputs"]["other"] = {"from": "filter_1.rest"}
+    network = written(tmp_path / "network.yaml", yaml_text(document))
+    for name in ("rows.txt", "nowhere.csv"):
+        with pytest.raises(UsageError, match=r"BAD_OPTION|CANNOT_READ"):
+            command("run", network, "--input", f"reports={tmp_path / name}")
+    assert "other" not in server.engine.network.outputs
+
+
 def test_large_csv_files_keep_their_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("auroral.io.readers.blocks.BLOCK_BYTES", 64)
     path = written(tmp_path / "a.csv", "a,b\n" + "".join(f'{i},"x\ny"\n' for i in range(50)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from errno import EACCES, EISDIR
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +15,11 @@ import pyarrow.parquet as pq
 import typer
 
 from auroral.cli.display import outside_lines, status_line
-from auroral.cli.written import write_tables
+from auroral.cli.written import TableWriter, write_tables
 from auroral.client import Client
 from auroral.errors import UsageError
 from auroral.io.readers import lexer
 from auroral.io.readers.blocks import blocks, cannot_read, cut_lines
-from auroral.io.sinks.jsonl import json_lines
 from auroral.network.network import Network
 
 SERVER, TOKEN = "AURORAL_SERVER", "AURORAL_TOKEN"
@@ -95,19 +96,30 @@ def _token_of(path: Path) -> str:
 
 
 def deploy(
-    client: Client, file: Path, inputs: Mapping[str, str], outputs: Mapping[str, str]
+    client: Client, network: Network, inputs: Mapping[str, str], outputs: Mapping[str, str]
 ) -> None:
-    """Let the server run the network of a file, feed it, and write what it gives."""
-    network = Network.load(file)
-    _say_report(client.modify(network=network))
-    for stream, path in inputs.items():
-        accepted, dead = feed(client, stream, Path(path))
-        typer.echo(f"stream {stream}: {accepted:,} in{_dead(dead)} ← {path}", err=True)
-    if inputs or outputs:
-        client.drain()
-    for output, path in outputs.items():
-        rows = write_tables(iter([client.dequeue(output)]), output, Path(path))
-        typer.echo(f"output {output}: {rows:,} out → {path}", err=True)
+    """Let the server run a network, feed it, and write what it gives.
+
+    Files that cannot be read or written are told before anything is sent or taken.
+    """
+    for path in inputs.values():
+        require_readable(Path(path))
+    with ExitStack() as stack:
+        writers = {
+            name: stack.enter_context(closing(TableWriter(name, Path(path), taken=True)))
+            for name, path in outputs.items()
+        }
+        _say_report(client.modify(network=network))
+        for output, writer in writers.items():
+            writer.write(client.dequeue(output, 0))
+        for stream, path in inputs.items():
+            accepted, dead = feed(client, stream, Path(path))
+            typer.echo(f"stream {stream}: {accepted:,} in{_dead(dead)} ← {path}", err=True)
+        if inputs or outputs:
+            client.drain()
+        for output, writer in writers.items():
+            writer.write(client.dequeue(output))
+            typer.echo(f"output {output}: {writer.rows:,} out → {outputs[output]}", err=True)
 
 
 def _say_report(report: Mapping[str, Sequence[str]]) -> None:
@@ -126,8 +138,25 @@ def feed(client: Client, stream: str, path: Path) -> tuple[int, int]:
     return accepted, dead
 
 
+def require_readable(path: Path) -> None:
+    """Refuse a file that `parts_of` cannot read."""
+    suffix = path.suffix.lower()
+    if suffix not in _TEXTS and suffix != ".parquet":
+        known = ", ".join((*_TEXTS, ".parquet"))
+        raise UsageError("BAD_OPTION", f"expected a file with one of {known}", where=str(path))
+    try:
+        path.stat()
+        if path.is_dir():
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+        if not os.access(path, os.R_OK):
+            raise PermissionError(EACCES, os.strerror(EACCES))
+    except OSError as error:
+        raise cannot_read(str(path), error) from None
+
+
 def parts_of(path: Path) -> Iterator[tuple[bytes, str]]:
     """A file in parts that stand for themselves, and their media type."""
+    require_readable(path)
     media_type = _TEXTS.get(path.suffix.lower())
     if media_type == "text/csv":
         header = b""
@@ -139,11 +168,8 @@ def parts_of(path: Path) -> Iterator[tuple[bytes, str]]:
     elif media_type is not None:
         for block in blocks(str(path), 0, 1, cut_lines):
             yield block.data, media_type
-    elif path.suffix.lower() == ".parquet":
-        yield from _parquet_parts(path)
     else:
-        known = ", ".join((*_TEXTS, ".parquet"))
-        raise UsageError("BAD_OPTION", f"expected a file with one of {known}", where=str(path))
+        yield from _parquet_parts(path)
 
 
 def _parquet_parts(path: Path) -> Iterator[tuple[bytes, str]]:
@@ -202,11 +228,17 @@ def dequeue(
     """Take what an output of a server has; or follow what it gives."""
     with connected(server, token, token_file, ca) as client:
         if not follow:
-            rows = write_tables(iter([client.dequeue(output, limit)]), output, to)
+            rows = write_tables(_taken(client, output, limit), output, to, taken=True)
         else:
             with client.follow(output) as follower:
                 rows = write_tables(_first(iter(follower), limit), output, to)
     typer.echo(f"{rows:,} rows", err=True)
+
+
+def _taken(client: Client, output: str, limit: int | None) -> Iterator[pa.Table]:
+    """What an output has, behind an empty table: it opens the file before anything is taken."""
+    yield client.dequeue(output, 0)
+    yield client.dequeue(output, limit)
 
 
 def _first(tables: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
@@ -346,11 +378,7 @@ def sql(
 ) -> None:
     """Ask the tables and the kept history of a network on a server."""
     with connected(server, token, token_file, ca) as client:
-        found = client.sql(query)
-    if to is None:
-        typer.echo(bytes(json_lines(found)).decode(), nl=False)
-    else:
-        write_tables(iter([found]), "sql", to)
+        write_tables((client.sql(one) for one in (query,)), "sql", to)
 
 
 def attach_there(client: Client, point: str, query: str, follow: bool) -> Iterator[pa.Table]:
@@ -358,6 +386,7 @@ def attach_there(client: Client, point: str, query: str, follow: bool) -> Iterat
     name = client.attach(point, query)
     try:
         with client.follow(name) as follower:  # only tells when there is something to take
+            yield client.dequeue(name, 0)  # opens the file that is written
             client.drain()
             yield client.dequeue(name)
             while follow:

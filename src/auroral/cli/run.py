@@ -174,7 +174,7 @@ def _run_there(
     given = named_paths(inputs, "--input", "stream", network.streams)
     targets = named_paths(outputs, "--output", "output", names)
     with client:
-        remote.deploy(client, file, given, targets)
+        remote.deploy(client, network, given, targets)
 
 
 def _show_warnings() -> None:
