@@ -141,6 +141,22 @@ def test_bad_rows_are_dead_letters(client: Client) -> None:
     assert client.stats()["streams"]["reports"]["dead"] == before + 2
 
 
+def test_a_bad_row_made_by_hand_is_refused(server: Served, client: Client) -> None:
+    before = client.stats()["streams"]["reports"]["dead"]
+    told = []
+    for either in (server.engine, client):
+        with pytest.raises(UsageError, match="BAD_ROW") as refused:
+            either.send("reports", {"sid": "x"})
+        told.append((str(refused.value), refused.value.where))
+        with pytest.raises(UsageError, match="BAD_CALL"):
+            either.send("reports", [1, 2])  # type: ignore[arg-type]
+    assert told[0] == told[1]
+    assert client.stats()["streams"]["reports"]["dead"] == before
+    assert isinstance(client.send("readings", READING)["moment"], int)
+    client.drain(20)
+    assert client.dequeue("all").to_pylist() == [READING]
+
+
 def test_large_batches_go_in_parts(client: Client, monkeypatch: Any) -> None:
     monkeypatch.setattr(api, "parts_of", lambda table: rows.parts_of(table, 1000))
     table = pa.table({"sid": range(1000), "pos": [31.0] * 1000, "name": ["x"] * 1000})

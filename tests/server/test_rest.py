@@ -231,6 +231,20 @@ def test_rows_that_do_not_fit_are_counted(plant: Site) -> None:
     assert (sent["accepted"], sent["dead"]) == (1, 2)
 
 
+def test_one_row_is_taken_strictly(plant: Site) -> None:
+    before = plant.engine.stats()["streams"]["readings"]["dead"]
+    row = {"machine": "drill", "at": 30, "celsius": 1.0}
+    for content, kind, status in (
+        (json.dumps(row).encode(), "application/json", 200),
+        (b'{"at": "x"}', "application/json", 400),
+        (b"at\n1\n", "text/csv", 415),
+    ):
+        headers = {"Content-Type": kind}
+        path = "streams/readings?strict=true"
+        assert plant.ask("POST", path, content=content, headers=headers).status_code == status
+    assert plant.engine.stats()["streams"]["readings"]["dead"] == before
+
+
 def test_a_position_is_taken_once(plant: Site) -> None:
     row = [{"machine": "a", "at": 30, "celsius": 1.0}]
     first = plant.ask("POST", 'streams/readings?position={"n":1}', json=row).json()
@@ -244,6 +258,9 @@ def test_a_position_is_taken_once(plant: Site) -> None:
         ("POST", "streams/nope", [], 404, "UNKNOWN_STREAM"),
         ("POST", "streams/readings", "text", 422, "BAD_BODY"),
         ("POST", "streams/readings?position={", [], 422, "BAD_BODY"),
+        ("POST", "streams/readings?strict=true", {"at": "x"}, 400, "BAD_ROW"),
+        ("POST", "streams/readings?strict=true", [{"at": 1}], 422, "BAD_BODY"),
+        ("POST", "streams/readings?strict=true&position=1", {"at": 1}, 422, "BAD_BODY"),
         ("GET", "outputs/nope", None, 404, "UNKNOWN_OUTPUT"),
         ("GET", "outputs/alerts?limit=-1", None, 422, "BAD_BODY"),
         ("GET", "entities/nope", None, 404, "UNKNOWN_ENTITY"),

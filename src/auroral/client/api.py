@@ -135,9 +135,11 @@ class Client:
         return dict(self._server.json("POST", path, content=content, type=media_type, query=query))
 
     def send(self, stream: str, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Enqueue one tuple made by hand; returns its `moment`."""
-        body = [as_json(row)]
-        answer = self._server.json("POST", f"streams/{named(stream)}", body=body)
+        """Enqueue one tuple made by hand, or refuse it if it does not fit; returns its `moment`."""
+        if not isinstance(row, Mapping):
+            raise UsageError("BAD_CALL", f"a tuple is a mapping of fields, not {row!r:.60}")
+        path, query = f"streams/{named(stream)}", {"strict": "true"}
+        answer = self._server.json("POST", path, body=as_json(row), query=query)
         return {"moment": answer["moment"]}
 
     def position(self, stream: str) -> Any | None:

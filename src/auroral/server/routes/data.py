@@ -15,7 +15,7 @@ from auroral.errors import UsageError, closest, list_existing
 from auroral.network.types import Schema
 from auroral.server.access import RoleRoute, needs
 from auroral.server.asking import json_response, most_rows, page_response, run, service_of
-from auroral.server.bodies import media_type, read_rows
+from auroral.server.bodies import media_type, parse_json, read_rows, unsupported
 from auroral.server.models import EnqueueReceipt, SqlText, TableRows
 from auroral.server.paging import (
     HistoryCursor,
@@ -25,7 +25,7 @@ from auroral.server.paging import (
     rows_before,
     wanted_rows,
 )
-from auroral.server.problems import bad_query
+from auroral.server.problems import bad_body, bad_query
 from auroral.server.selects import Selects
 from auroral.server.service import EngineService
 from auroral.server.wire_rows import ARROW, CSV, JSON, NDJSON
@@ -72,8 +72,14 @@ TABLE_ANSWERS: dict[int | str, dict[str, Any]] = {
 
 @router.post("/streams/{stream}", response_model=EnqueueReceipt, openapi_extra=ROWS_BODY)
 @needs("operator")
-async def enqueue(request: Request, stream: str, position: str | None = None) -> Response:
-    """Enqueue rows; answers when they are durable. A `position` (JSON) is taken only once."""
+async def enqueue(
+    request: Request, stream: str, position: str | None = None, strict: bool = False
+) -> Response:
+    """Enqueue rows; answers when they are durable. A `position` (JSON) is taken only once.
+
+    With `strict` the body is one row, a JSON object: if it does not fit it is refused (`BAD_ROW`)
+    and does not become a dead letter.
+    """
     at = None if position is None else _json_value("position", position)
     service = service_of(request)
     await run(request, service.require_not_behind)
@@ -81,12 +87,27 @@ async def enqueue(request: Request, stream: str, position: str | None = None) ->
 
     def receive() -> dict[str, Any]:
         schema = _schema(service, stream)
+        if strict:
+            moment = service.engine.send(stream, _one_row(body, media, at))["moment"]
+            return {"accepted": 1, "dead": 0, "moment": moment}
         limits = service.settings.limits
         rows = read_rows(body, media, schema, most_rows=limits.rows, most_bytes=limits.body_bytes)
         receipt = service.engine.receive(stream, rows, position=at)
         return {"accepted": receipt.accepted, "dead": receipt.dead, "moment": receipt.moment}
 
     return json_response(await run(request, receive))
+
+
+def _one_row(body: bytes, media: str, position: Any) -> dict[str, Any]:
+    """The row that is to be taken as it is, or refused."""
+    if media != JSON:
+        raise unsupported(media, (JSON,))
+    if position is not None:
+        raise bad_query("position", "none with strict", position)
+    row = parse_json(body)
+    if not isinstance(row, dict):
+        raise bad_body(f"with strict, expected one row as an object, found {type(row).__name__}")
+    return row
 
 
 def _schema(service: EngineService, name: str) -> Schema:
