@@ -13,6 +13,7 @@ import { RowTable } from "./RowTable";
 
 const LIMIT = 200;
 const ONLY_STREAMS = "Only streams take tuples: select the stream that leads here.";
+type Frozen = { table: Table; by: "choice" | "scroll" };
 const NO_FIELDS: Field[] = [];
 const NO_ROWS: Json[][] = [];
 
@@ -20,24 +21,36 @@ const NO_ROWS: Json[][] = [];
 export function ArcTuples({ arc, lead }: { arc: string; lead?: ReactNode }) {
   const [filter, setFilter] = useState("");
   const [where, setWhere] = useState<string | null>(null);
-  const [frozen, setFrozen] = useState<Table | null>(null);
+  const [frozen, setFrozen] = useState<Frozen | null>(null);
   const [selected, setSelected] = useState<number | null>(null);
   const [editing, setEditing] = useState<string | null>(null);
   const sample = useSample(arc, LIMIT, where);
   const isStream = useDeployed((state) => state.network?.streams?.[arc] !== undefined);
-  const table = frozen ?? sample?.table ?? null;
+  const table = frozen?.table ?? sample?.table ?? null;
   const fields = table?.fields ?? NO_FIELDS;
   const rows = table?.rows ?? NO_ROWS;
   const row = selected === null ? undefined : rows[selected];
 
-  const apply = () => setWhere(filter.trim() || null);
-  const freeze = (on: boolean) => {
-    setFrozen(on ? (sample?.table ?? null) : null);
-    if (!on) setSelected(null);
+  const freeze = (by: Frozen["by"]) => {
+    if (table) setFrozen({ table, by });
+  };
+  const follow = () => {
+    setFrozen(null);
+    setSelected(null);
+  };
+  // What the filter finds is live: rows from before would not show what it does.
+  const apply = () => {
+    setWhere(filter.trim() || null);
+    follow();
   };
   const choose = (at: number) => {
-    if (!frozen) setFrozen(table);
+    freeze("choice");
     setSelected(at);
+  };
+  // Scrolling away from the newest row holds the rows still; returning to it follows again.
+  const scrolled = (atEnd: boolean) => {
+    if (!atEnd && !frozen) freeze("scroll");
+    else if (atEnd && frozen?.by === "scroll") follow();
   };
   const edit = () => {
     if (row) setEditing(JSON.stringify(sendable(fields, row), null, 2));
@@ -68,7 +81,7 @@ export function ArcTuples({ arc, lead }: { arc: string; lead?: ReactNode }) {
         <Button
           icon={frozen ? "play" : "pause"}
           aria-pressed={frozen !== null}
-          onClick={() => freeze(!frozen)}
+          onClick={() => (frozen ? follow() : freeze("choice"))}
           disabled={!table}
         >
           {frozen ? "Follow" : "Freeze"}
@@ -93,6 +106,7 @@ export function ArcTuples({ arc, lead }: { arc: string; lead?: ReactNode }) {
         fields={fields}
         rows={rows}
         follow={!frozen}
+        onFollow={scrolled}
         selected={selected}
         onSelect={choose}
         onOpen={isStream ? edit : undefined}

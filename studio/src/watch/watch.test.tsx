@@ -83,6 +83,36 @@ describe("TuplesPanel", () => {
     expect(screen.getByText("42")).toBeTruthy();
   });
 
+  const sampled = (amount: number, where: string | null = null) => ({
+    [sampleKey({ arc: "hot", limit: 200, where })]: { table: { fields: [{ name: "n", type: "int" }], rows: Array.from({ length: amount }, (_, n) => [n]) }, problem: null },
+  });
+
+  it("holds still while a person scrolls, and follows again at the end", () => {
+    useUi.getState().select({ kind: "arc", name: "hot" });
+    const { container } = render(<TuplesPanel />);
+    act(() => liveStore.setState({ samples: sampled(100) }));
+    const box = container.querySelector(".rows") as HTMLElement;
+    Object.defineProperties(box, { clientHeight: { value: 240 }, scrollHeight: { value: 2424, configurable: true } });
+    box.scrollTop = 600;
+    fireEvent.scroll(box);
+    expect(screen.getByText(/frozen/)).toBeTruthy();
+    act(() => liveStore.setState({ samples: sampled(120) }));
+    expect(box.scrollTop).toBe(600);
+    box.scrollTop = 2184;
+    fireEvent.scroll(box);
+    expect(screen.queryByText(/frozen/)).toBeNull();
+  });
+
+  it("follows again when a filter is applied", async () => {
+    useUi.getState().select({ kind: "arc", name: "hot" });
+    const { container } = render(<TuplesPanel />);
+    act(() => liveStore.setState({ samples: sampled(3) }));
+    fireEvent.click(screen.getByText("2"));
+    expect(screen.getByText(/frozen/)).toBeTruthy();
+    fireEvent.submit(container.querySelector("form") as HTMLFormElement);
+    expect(screen.queryByText(/frozen/)).toBeNull();
+  });
+
   it("shows what is wrong with a filter", () => {
     useUi.getState().select({ kind: "arc", name: "hot" });
     render(<TuplesPanel />);
