@@ -9,7 +9,7 @@ import { RowTable } from "../watch/RowTable";
 import { useFollower } from "./following";
 import { ResultChart } from "./ResultChart";
 
-const STATES = { connecting: "connecting", live: "live", lost: "reconnecting" };
+const STATES = { connecting: "connecting", live: "live", lost: "reconnecting", ended: "not followed" };
 
 /** The rows of an output as they come, as a table that follows or holds still, and as a chart. */
 export function FollowedRows({ output, lead }: { output: string; lead?: ReactNode }) {
@@ -31,6 +31,7 @@ export function FollowedRows({ output, lead }: { output: string; lead?: ReactNod
         <span className={found.state === "live" ? "quiet" : "tone-amber"} role="status">
           {STATES[found.state]}
         </span>
+        {found.state === "ended" && <Button onClick={found.again}>Try again</Button>}
         <span className="quiet fixed">{plural(found.rows.length, "row")}</span>
         {found.forgotten > 0 && <span className="quiet">{count(found.forgotten)} older rows no longer kept here</span>}
         {found.gap && <span className="tone-amber">the connection was lost: rows may be missing</span>}

@@ -82,6 +82,44 @@ describe("Follower", () => {
     follower.stop();
   });
 
+  it("keeps rows of a new connection when an answer for the lost one comes late", async () => {
+    const answers: ((rows: Row[]) => void)[] = [];
+    const follower = new Follower(
+      "alerts",
+      () => {
+        sockets.push(new FakeSocket());
+        return latest() as unknown as WebSocket;
+      },
+      () => new Promise((answer) => answers.push(answer)),
+    );
+    follower.start();
+    latest().onopen?.();
+    latest().onclose?.();
+    await vi.advanceTimersByTimeAsync(2000);
+    latest().onopen?.();
+    latest().gives(rows(1, 3));
+    answers[0]?.([]);
+    await vi.advanceTimersByTimeAsync(300);
+    latest().gives(rows(3, 4));
+    answers[1]?.(rows(0, 2));
+    await vi.advanceTimersByTimeAsync(300);
+    expect(follower.snapshot().rows).toEqual([[0], [1], [2], [3]]);
+    follower.stop();
+  });
+
+  it("does not ask again by itself for what the server has refused", async () => {
+    const follower = following([]);
+    follower.start();
+    latest().onmessage?.({ data: JSON.stringify({ problem: { type: "", title: "", status: 404, detail: "no output alerts", code: "UNKNOWN_OUTPUT" } }) });
+    latest().onclose?.();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(follower.snapshot().state).toBe("ended");
+    expect(sockets).toHaveLength(1);
+    follower.again();
+    expect(sockets).toHaveLength(2);
+    follower.stop();
+  });
+
   it("reconnects when the connection is lost, and not when it was stopped", async () => {
     const follower = following([]);
     follower.start();

@@ -32,7 +32,8 @@ async function latestRows(output: string): Promise<Row[]> {
 }
 
 export type Followed = RowBuffer & {
-  state: "connecting" | "live" | "lost";
+  /** `lost` is tried again by itself; `ended` only when asked to: the server has said why not. */
+  state: "connecting" | "live" | "lost" | "ended";
   problem: Problem | null;
   /** After a loss of the connection it is not known whether all rows are here. */
   gap: boolean;
@@ -80,6 +81,13 @@ export class Follower {
     socket?.close();
   };
 
+  /** Connect anew after the server has refused. */
+  again = (): void => {
+    if (!this.running || this.buffer.state !== "ended") return;
+    this.change({ ...this.buffer, state: "connecting", problem: null });
+    this.connect();
+  };
+
   clear = (): void => this.change({ ...this.buffer, ...EMPTY_BUFFER, gap: false });
   snapshot = (): Followed => this.shown;
   subscribe = (listener: () => void): (() => void) => {
@@ -105,7 +113,7 @@ export class Follower {
     };
     socket.onclose = () => {
       if (this.socket !== socket || !this.running) return;
-      this.change({ ...this.buffer, state: "lost" });
+      this.change({ ...this.buffer, state: this.buffer.problem ? "ended" : "lost" });
       if (this.buffer.problem) return; // there is no such output; asking again does not help
       this.retry = setTimeout(() => this.connect(), RETRY_MS);
     };
@@ -113,11 +121,12 @@ export class Follower {
 
   /** Show the rows from before first, or those of the time without a connection; each is shown once. */
   private async begin(socket: WebSocket): Promise<void> {
-    this.pending = [];
+    const live: Row[] = [];
+    this.pending = live;
     const before = await this.earlier(this.output);
-    const live = this.pending ?? [];
-    this.pending = null;
+    // After a reconnection `pending` is that of the newer connection.
     if (this.socket !== socket) return;
+    this.pending = null;
     const known = this.buffer.rows.map((row) => Object.fromEntries(this.buffer.names.map((name, at) => [name, row[at] ?? null])));
     const missed = rowsAfter(known, before);
     const gap = this.buffer.gap || (known.length > 0 && missed === null);
@@ -137,9 +146,9 @@ export class Follower {
 }
 
 /** The rows of an output since this component began to follow it. */
-export function useFollower(output: string): Followed & { clear: () => void } {
+export function useFollower(output: string): Followed & { clear: () => void; again: () => void } {
   const follower = useMemo(() => new Follower(output), [output]);
   useEffect(() => follower.start(), [follower]);
   const found = useSyncExternalStore(follower.subscribe, follower.snapshot);
-  return { ...found, clear: follower.clear };
+  return { ...found, clear: follower.clear, again: follower.again };
 }
