@@ -136,8 +136,36 @@ def test_the_good_zone_follows_the_latest_delivery() -> None:
     assert monitor.outside(2.0) == 0.0
     monitor.record("tight", 3.0, [(9.0, 10)])
     assert not monitor.in_good_zone("tight", 3.0)
-    assert monitor.in_good_zone("tight", 3.0 + WINDOW_S + 1)
-    assert monitor.outside(3.0 + WINDOW_S + 1) == 0.0
+    later = 3.0 + WINDOW_S + 1
+    assert monitor.in_good_zone("tight", later), "nothing waits for it"
+    assert monitor.outside(later) == 0.0
+    monitor.wait({"tight": 2.5})
+    assert (monitor.in_good_zone("tight", later), monitor.outside(later)) == (False, 0.5)
+    monitor.wait({"tight": 2.0, "any": 31.0})
+    assert (monitor.in_good_zone("tight", later), monitor.outside(later)) == (True, 0.5)
+
+
+def test_an_output_that_starves_is_worth_what_its_oldest_tuple_would_be() -> None:
+    monitor = OutputMonitor(QoS(latency=((0, 1), (2, 1), (10, 0))), 0.0)
+    monitor.record(1.0, [(1.0, 10)])
+    monitor.wait(6.0)
+    assert monitor.latest(2.0).latency == 0.5
+    assert monitor.reading(2.0).latency == 1.0, "what was delivered in the last minute"
+    later = 2.0 + WINDOW_S
+    assert monitor.reading(later).utility == monitor.latest(later).utility == 0.5
+    monitor.record(later, [(8.0, 10)])
+    monitor.wait(0.0)
+    assert monitor.latest(later).latency == 0.25, "of the delivery: nothing waits"
+
+
+@given(st.floats(0, 30), st.floats(0, 30))
+def test_what_waits_never_makes_an_output_look_better(delay_s: float, waiting_s: float) -> None:
+    monitor = OutputMonitor(QoS(latency=((0, 1), (2, 1), (10, 0))), 0.0)
+    monitor.record(1.0, [(delay_s, 1)])
+    alone, was_good = monitor.latest(1.0).utility, monitor.in_good_zone(1.0)
+    monitor.wait(waiting_s)
+    assert monitor.latest(1.0).utility == min(alone, monitor.qos.utility("latency", waiting_s))
+    assert monitor.in_good_zone(1.0) == (was_good and waiting_s <= 2)
 
 
 def test_outputs_without_graphs_are_judged_by_the_default() -> None:

@@ -85,6 +85,53 @@ def test_delay_is_the_time_from_arrival_to_commit() -> None:
         assert engine.stats()["qos_outside"] == {"share": 0.5, "outputs": ["alerts"]}
 
 
+def test_an_output_is_outside_its_good_zone_while_tuples_wait_for_too_long() -> None:
+    with running(document()) as (engine, clock):
+        engine.enqueue("reports", rows(40, 50))
+        engine._loop._ingest.seal()
+        clock.now += 1
+        found = engine.stats()["qos"]["alerts"]
+        assert (found["good_zone"], found["utility"]) == (True, 1)
+        assert found["waiting_s"] == pytest.approx(1, abs=0.5)
+        clock.now += 99
+        assert engine.stats()["qos_outside"]["outputs"] == ["alerts"]
+        assert engine._context.quality.outside() == 0.5
+        assert [(n, good) for n, _, good in engine._context.quality.doing()] == [("alerts", False)]
+        found = engine.stats()["qos"]["alerts"]
+        assert (found["utility"], found["now"]["latency"], found["delay_s"]) == (0, 0, None)
+        engine.drain()
+        engine.enqueue("reports", rows(60))
+        engine.drain()
+        found = engine.stats()["qos"]["alerts"]
+        assert (found["good_zone"], found["waiting_s"], found["now"]["latency"]) == (True, 0, 1)
+
+
+def test_what_waits_during_a_pause_or_for_a_halted_box_is_not_late() -> None:
+    with running(document()) as (engine, clock):
+        engine.enqueue("reports", rows(40, 50))
+        engine._loop._ingest.seal()
+        engine.pause()
+        clock.now += 100
+        assert engine.stats()["qos_outside"]["outputs"] == []
+        engine.resume()
+        clock.now += 3
+        assert engine.stats()["qos_outside"]["outputs"] == ["alerts"]
+        stepper = engine._loop.execution.stepper
+        for superbox in engine._loop.execution.superboxes:
+            stepper.halted[superbox.name] = au.RunError("STEP_TIMEOUT", "it takes too long")
+        assert engine.stats()["qos_outside"]["outputs"] == []
+        stepper.halted.clear()
+
+
+def test_tuples_in_open_windows_do_not_wait() -> None:
+    found = document(outputs={"late": {"from": "sorted", "qos": TIGHT}})
+    with running(found) as (engine, clock):
+        engine.enqueue("reports", rows(40))
+        engine.drain()
+        clock.now += 100
+        assert engine.stats()["qos"]["late"]["good_zone"]
+
+
 def test_each_train_of_a_stream_is_counted_once() -> None:
     with running(document(), train=3) as (engine, _clock):
         engine.enqueue("reports", rows(*range(100)))

@@ -83,6 +83,12 @@ class QoSMonitor:
             if output in self._outputs:
                 self._outputs[output].record(now_s, delays, shed=shed, values=values)
 
+    def wait(self, oldest_s: Mapping[str, float]) -> None:
+        """For how long the oldest tuple on the way to each output has waited; 0 for the others."""
+        with self._lock:
+            for name, one in self._outputs.items():
+                one.wait(oldest_s.get(name, 0.0))
+
     # ── how outputs do ──
 
     def outside(self, now_s: float) -> float:
@@ -105,6 +111,11 @@ class QoSMonitor:
         """The mean delay of an output over the last minute; None if nothing came."""
         with self._lock:
             return self._outputs[output].delay_s(now_s)
+
+    def waiting_s(self, output: str) -> float:
+        """How long the oldest tuple on the way to an output has waited."""
+        with self._lock:
+            return self._outputs[output].waiting_s
 
     def value_counts(
         self, output: str, now_s: float
@@ -149,6 +160,7 @@ def _shown(monitor: OutputMonitor, now_s: float) -> dict[str, Any]:
         "good_share": round(monitor.good_share(now_s), 6),
         "delay_s": None if delay_s is None else round(delay_s, 6),
         "delay_p95_s": None if high_s is None else round(high_s, 6),
+        "waiting_s": round(monitor.waiting_s, 6),
         "delivered": round(monitor.delivered),
         "shed": round(sum(monitor.shed.values())),
         "shed_by": {reason: round(count) for reason, count in monitor.shed.items()},

@@ -96,12 +96,15 @@ class OutputMonitor:
     """Watches one output. Times are seconds of any clock that does not go backwards.
 
     A kind of graph that the output does not have has utility 1, and so has one of which nothing is
-    known: where nothing was delivered, nothing was late.
+    known: where nothing was delivered, nothing was late, unless tuples wait on the way to it.
 
     >>> monitor = OutputMonitor(QoS(latency=[(0, 1), (2, 1), (10, 0)]), 0.0)
     >>> monitor.record(5.0, [(1.0, 30), (6.0, 10)])
     >>> monitor.reading(5.0).utility, monitor.delay_s(5.0), monitor.in_good_zone(5.0)
     (0.875, 2.25, False)
+    >>> monitor.wait(8.0)
+    >>> monitor.latest(90.0).latency, monitor.reading(90.0).latency, monitor.in_good_zone(90.0)
+    (0.25, 0.25, False)
     """
 
     def __init__(self, qos: QoS | None, since_s: float):
@@ -112,6 +115,8 @@ class OutputMonitor:
         """By reason."""
         self.lost: dict[Kind, float] = {}
         """Utility lost so far, integrated over seconds, by the kind of graph that says so."""
+        self.waiting_s = 0.0
+        """How long the oldest tuple on the way to the output has waited when it was told last."""
         self.serve(qos, since_s)
 
     def serve(self, qos: QoS | None, now_s: float) -> None:
@@ -193,6 +198,10 @@ class OutputMonitor:
             self._latest = total / tuples, {**earlier, **now}
         self._lose(now_s, now)
 
+    def wait(self, oldest_s: float) -> None:
+        """The oldest tuple on the way to the output has waited for so long; 0: none waits."""
+        self.waiting_s = oldest_s
+
     def _value(self, second: _Second, values: Floats) -> float:
         """What values are worth on average."""
         value = self.qos.curves.get("value")
@@ -236,7 +245,11 @@ class OutputMonitor:
 
     def _of_minute(self, now_s: float) -> dict[Kind, float]:
         known_s = min(max(now_s - self._since_s, 1.0), float(WINDOW_S))
-        return self._mean(self._within(now_s, WINDOW_S), known_s)
+        seconds = self._within(now_s, WINDOW_S)
+        found = self._mean(seconds, known_s)
+        if not any(second.tuples for second in seconds):
+            found["latency"] = self.qos.utility("latency", self.waiting_s)
+        return found
 
     def _mean(self, seconds: Sequence[_Second], known_s: float) -> dict[Kind, float]:
         """Utilities by kind over some seconds, which are so long."""
@@ -264,17 +277,24 @@ class OutputMonitor:
         return self._reading(self._of_minute(now_s))
 
     def latest(self, now_s: float) -> QoSReading:
-        """Utilities of the latest delivery; of losses, in the latest seconds."""
+        """Utilities of the latest delivery; of losses, in the latest seconds.
+
+        Latency is worth at most what it would be if the oldest tuple that waits came now.
+        """
         utilities: dict[Kind, float] = {"latency": 1.0, "value": 1.0, **self._latest[1]}
+        waiting = self.qos.utility("latency", self.waiting_s)
+        utilities["latency"] = min(utilities["latency"], waiting)
         utilities["loss"] = self._mean(self._within(now_s, _NOW_S), _NOW_S)["loss"]
         utilities["throughput"] = self._of_minute(now_s)["throughput"]
         return self._reading(utilities)
 
     def in_good_zone(self, now_s: float) -> bool:
-        """Whether the mean delay of its latest delivery is within the good zone.
+        """Whether the mean delay of its latest delivery, and what waits, are within the good zone.
 
-        So it is if nothing was delivered in the last minute.
+        A delivery counts for a minute.
         """
+        if self.waiting_s > self._good_s:
+            return False
         seconds = self._within(now_s, WINDOW_S)
         return self._latest[0] <= self._good_s or not any(one.tuples for one in seconds)
 

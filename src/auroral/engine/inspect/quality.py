@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from auroral.boxes.eddy import Eddy
 from auroral.eddy.report import unpacked
 from auroral.engine.inspect.paused_times import PausedTimes
 from auroral.engine.inspect.stories import DecisionLog
+from auroral.engine.inspect.waiting_ages import WaitingAges
 from auroral.engine.lifecycle.stored_qos import declared_qos, qos_set, remember_qos_set
 from auroral.engine.points.kept_arc import kept_arcs
 from auroral.engine.queries.registry import QueryRegistry
@@ -43,6 +45,10 @@ _LARGEST_SHARED = 100_000
 """Results of shared queries are taken apart for their values only up to so many rows."""
 _MOST_DELAYS = 64
 """Arrival times of one step that are told apart."""
+_WAITING_S = 1.0
+"""How often queues are looked at for what waits on the way to outputs …"""
+_PAUSE = 100.0
+"""… but so many times as long as a look took nobody looks again."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,9 @@ class _Served:
     """Outputs that give a stream itself; by the superbox that tells of it, and the stream."""
     shared: Mapping[str, str]
     """Outputs that read what eddies write: the query or family."""
+    ages: WaitingAges
+    stuck: Callable[[], Collection[str]]
+    """Superboxes for which tuples wait in vain: those that were halted, and those behind them."""
 
 
 @dataclass
@@ -102,6 +111,8 @@ class OutputQuality:
         self._looked: dict[str, tuple[int, int]] = {}
         """By output: a second, and how many values were looked at in it."""
         self._pauses = PausedTimes()
+        self._next_look_s = -math.inf
+        """When queues are looked at again for what waits."""
 
     # ── which outputs there are ──
 
@@ -111,8 +122,12 @@ class OutputQuality:
         checked: CheckedNetwork,
         arcs: Mapping[str, str],
         superboxes: Sequence[Superbox],
+        stuck: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        """Watch the outputs of another network; `arcs` are what they deliver."""
+        """Watch the outputs of another network; `arcs` are what they deliver.
+
+        `stuck` tells the superboxes that were halted, and those behind them.
+        """
         found = dict(declared_qos(declared))
         viewed = {name for name in self._set if name in declared.views}
         found |= {name: None for name in (*arcs, *viewed) if name not in found}
@@ -145,7 +160,10 @@ class OutputQuality:
                 _grouped((place, name) for name, place in places.items()),
                 _told_by(checked, superboxes, places),
                 shared,
+                WaitingAges(checked, superboxes, self._store, self._times),
+                stuck,
             )
+            self._next_look_s = -math.inf
             self._matches = matches
             self._looked = {n: one for n, one in self._looked.items() if n in found}
             self.version += 1
@@ -346,6 +364,7 @@ class OutputQuality:
 
     def outside(self) -> float:
         """The share of outputs outside their good zone now."""
+        self._look()
         return self.monitor.outside(self._now_s())
 
     def value_counts(self, output: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
@@ -353,17 +372,39 @@ class OutputQuality:
         return self.monitor.value_counts(output, self._now_s())
 
     def doing(self) -> list[tuple[str, float, bool]]:
-        """For each output that has delivered lately: its delay, and whether it is in its zone."""
+        """By output its delay, and whether it is in its good zone.
+
+        Those that have not delivered lately are told only if tuples wait for too long: how long.
+        """
+        self._look()
         now_s = self._now_s()
-        found = ((name, self.monitor.delay_s(name, now_s)) for name in self.outputs)
-        return [
-            (name, delay_s, self.monitor.in_good_zone(name, now_s))
-            for name, delay_s in found
-            if delay_s is not None
-        ]
+        found: list[tuple[str, float, bool]] = []
+        for name in self.outputs:
+            delay_s = self.monitor.delay_s(name, now_s)
+            is_good = self.monitor.in_good_zone(name, now_s)
+            if delay_s is not None or not is_good:
+                waiting_s = self.monitor.waiting_s(name)
+                found.append((name, waiting_s if delay_s is None else delay_s, is_good))
+        return found
+
+    def _look(self, *, now: bool = False) -> None:
+        """Tell the monitor what waits on the way to outputs, if it is time, or `now`."""
+        served, began_s = self._served, time.monotonic()
+        if served is None or (began_s < self._next_look_s and not now):
+            return
+        arrivals = served.ages.arrivals(self.flow_outputs(), served.stuck())
+        now_s = self._now_s()
+        waits = {
+            name: max(now_s - at_s - self._pauses.within(name, at_s, now_s), 0.0)
+            for name, at_s in arrivals.items()
+        }
+        self.monitor.wait(waits)
+        spent_s = time.monotonic() - began_s
+        self._next_look_s = began_s + max(_WAITING_S, _PAUSE * spent_s)
 
     def statistics(self) -> dict[str, dict[str, Any]]:
         """How all outputs do."""
+        self._look(now=True)
         return self.monitor.statistics(self._now_s())
 
     def described(self, output: str) -> dict[str, Any]:

@@ -582,9 +582,13 @@ class Stepper:
 
         Superboxes that were halted, and those that wait for them, are left out.
         """
-        stuck = self._behind(self.halted)
+        stuck = self.stuck()
         settled = all(s.pending is None for name, s in self._steps.items() if name not in stuck)
         return settled and not self._running and self._least_head(stuck) >= moment
+
+    def stuck(self) -> set[str]:
+        """Superboxes that were halted, and those behind them."""
+        return self._behind(self.halted)
 
     def _behind(self, some: Collection[str]) -> set[str]:
         """Superboxes that do not go on, and those behind them."""

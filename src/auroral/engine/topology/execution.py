@@ -168,7 +168,8 @@ def build_execution(
             if name not in kept:
                 step.discard()
     sinks.serve(outputs)
-    context.quality.serve(plan.epoch.declared.network, checked, arcs, superboxes)
+    quality, declared = context.quality, plan.epoch.declared.network
+    quality.serve(declared, checked, arcs, superboxes, stepper.stuck)
     return Execution(
         context, plan, watermarks, steps, stepper, outputs, sinks, queries.epochs.generation
     )
