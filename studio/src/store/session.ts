@@ -27,6 +27,37 @@ export const useSession = create<SessionState>()(() => ({
   schema: {},
 }));
 
+// Groups are made of boxes that are there; they are not added.
+const OFFERS = {
+  palette: () => api.palette().then((all) => all.filter((entry) => entry.section !== "groups")),
+  schema: () => api.schema(),
+  functions: () => api.functions(),
+  starters: () => api.starters(),
+};
+type Offer = keyof typeof OFFERS;
+const RETRY_MS = [1000, 2000, 4000, 8000, 15_000];
+/** Counts sessions: attempts for an earlier one end. */
+let offers = 0;
+
+/** Ask for what the server offers; what it does not answer is asked for again until it does. */
+async function loadOffers(session: number, wanted: Offer[], attempt = 0): Promise<void> {
+  const missing: Offer[] = [];
+  const load = async (key: Offer) => {
+    try {
+      useSession.setState({ [key]: await OFFERS[key]() });
+    } catch (error) {
+      if (!(error instanceof ProblemError)) throw error;
+      missing.push(key);
+    }
+  };
+  await Promise.all(wanted.map(load));
+  if (!missing.length) return;
+  const again = () => {
+    if (session === offers && useSession.getState().phase === "ready") void loadOffers(session, missing, attempt + 1);
+  };
+  setTimeout(again, RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)]);
+}
+
 whenRefused((problem) => useSession.setState({ phase: "token", problem }));
 
 /** Ask the server who we are and what there is; the canvas waits for the first answer only. */
@@ -40,13 +71,8 @@ export async function startSession(): Promise<boolean> {
     useSession.setState({ phase: refused ? "token" : "failed", problem: error.problem });
     return false;
   }
-  const keep = <Key extends keyof SessionState>(key: Key, value: Promise<SessionState[Key]>) =>
-    value.then((found) => useSession.setState({ [key]: found })).catch(() => undefined);
-  // Groups are made of boxes that are there; they are not added.
-  void keep("palette", api.palette().then((all) => all.filter((entry) => entry.section !== "groups")));
-  void keep("schema", api.schema());
-  void keep("functions", api.functions());
-  void keep("starters", api.starters());
+  offers += 1;
+  void loadOffers(offers, Object.keys(OFFERS) as Offer[]);
   return true;
 }
 
