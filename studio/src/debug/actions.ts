@@ -59,12 +59,12 @@ async function act(action: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Show the state at once, without waiting for the next picture. */
+/** Show the state at once; the next picture, which may know of something later, takes its place. */
 function show(debug: DebugState): void {
-  const picture = liveStore.getState().picture;
+  const { picture, sent } = liveStore.getState();
   if (!picture || picture.state === "failed") return;
   const state = debug.paused ? "paused" : "running";
-  liveStore.setState({ picture: { ...picture, debug, state } });
+  liveStore.setState({ picture: { ...picture, debug, state }, sent: sent ?? picture });
 }
 
 export const pause = () =>

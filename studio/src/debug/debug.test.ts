@@ -2,10 +2,11 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import { api, ProblemError } from "../api/client";
 import type { DebugState, TraceEntry } from "../api/types";
+import { applyFrame } from "../store/frames";
 import { liveStore } from "../store/live";
 import { useUi } from "../store/ui";
 import { picture } from "../testing/picture";
-import { isPaused, pause, stepAndWalk, stepTuple, useDebug, walk } from "./actions";
+import { isPaused, pause, resume, stepAndWalk, stepTuple, useDebug, walk } from "./actions";
 import { toggleBreakpoint } from "./breakpoints";
 import { readRows } from "./readRows";
 import { boxLabel } from "./boxLabel";
@@ -16,7 +17,7 @@ const entry = (box: string): TraceEntry => ({ box, superbox: box, in: {}, out: {
 
 beforeEach(() => {
   vi.restoreAllMocks();
-  liveStore.setState({ picture: picture() });
+  liveStore.setState({ picture: picture(), sent: null });
   useDebug.setState({ application: null, trace: [], cursor: 0, busy: false });
 });
 
@@ -32,6 +33,15 @@ describe("pausing and stepping", () => {
     vi.spyOn(api, "pause").mockResolvedValue(state({ paused: true }));
     await pause();
     expect(liveStore.getState().picture?.state).toBe("paused");
+  });
+
+  it("lets the next picture correct an answer that comes after a breakpoint was hit", async () => {
+    liveStore.setState({ picture: picture({ state: "paused", debug: state({ paused: true }) }), seq: 1 });
+    vi.spyOn(api, "resume").mockResolvedValue(state({ paused: false }));
+    await resume();
+    expect(liveStore.getState().picture?.state).toBe("running");
+    const { change } = applyFrame(liveStore.getState(), { type: "picture", seq: 2, whole: false, patch: { rate: 7 } });
+    expect(change.picture).toMatchObject({ rate: 7, state: "paused", debug: { paused: true } });
   });
 
   it("opens the trace and walks along its boxes", async () => {

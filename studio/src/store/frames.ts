@@ -14,6 +14,8 @@ export type LiveState = {
   /** Attempts since the connection was lost. */
   attempt: number;
   picture: Picture | null;
+  /** What the server sent, while `picture` already shows the answer to a request; patches are made for it. */
+  sent: Picture | null;
   /** The number of the latest picture frame; null until a whole picture has come. */
   seq: number | null;
   /** By `sampleKey`. */
@@ -32,6 +34,7 @@ export const emptyLive: LiveState = {
   status: "idle",
   attempt: 0,
   picture: null,
+  sent: null,
   seq: null,
   samples: {},
   stories: {},
@@ -71,10 +74,10 @@ export function applyFrame(
 const done = (change: Partial<LiveState>) => ({ change, resync: false });
 
 function applyPicture(state: LiveState, frame: Frame & { type: "picture" }) {
-  if (frame.whole) return done({ picture: completePicture(frame.picture), seq: frame.seq });
+  if (frame.whole) return done({ picture: completePicture(frame.picture), sent: null, seq: frame.seq });
   // A patch is made for the frame that this client was sent before, so numbers may have gaps.
   if (state.seq === null || state.picture === null) return { change: {}, resync: true };
   if (frame.seq <= state.seq) return { change: { seq: null }, resync: true };
-  const picture = mergePatch(state.picture as unknown as Json, frame.patch) as unknown as Picture;
-  return done({ picture: completePicture(picture), seq: frame.seq });
+  const picture = mergePatch((state.sent ?? state.picture) as unknown as Json, frame.patch) as unknown as Picture;
+  return done({ picture: completePicture(picture), sent: null, seq: frame.seq });
 }

@@ -27,7 +27,8 @@ const connection = new LiveConnection(() => openSocket("live"), {
   status: (status, attempt) => {
     const before = liveStore.getState();
     if (before.status === status && before.attempt === attempt) return;
-    liveStore.setState(status === "live" ? { status, attempt } : { status, attempt, seq: null });
+    // A problem was that of a subscription or connection that is over.
+    liveStore.setState(status === "live" ? { status, attempt, problem: null } : { status, attempt, seq: null });
   },
   // A refused WebSocket looks like a lost one; a request tells whether the token is taken.
   unopened: () => void api.server().catch(() => undefined),
@@ -54,6 +55,7 @@ function plan(): void {
   planned = true;
   queueMicrotask(() => {
     planned = false;
+    if (liveStore.getState().problem) liveStore.setState({ problem: null });
     connection.want(subscription());
   });
 }
