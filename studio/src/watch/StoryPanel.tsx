@@ -38,8 +38,8 @@ function Decisions() {
         Scheduler <strong>{scheduler.scheduler}</strong>
         {scheduler.reasons.length ? `: ${scheduler.reasons.join("; ")}` : ""}
       </li>
-      {(moves ?? []).map((move) => (
-        <li key={move.box}>
+      {(moves ?? []).map((move, at) => (
+        <li key={`${move.box}-${at}`}>
           <strong className="mono">{move.box}</strong> {move.text}
         </li>
       ))}
