@@ -105,10 +105,15 @@ def test_a_select_with_too_many_rows_is_marked_and_an_error_of_the_client(
         assert answer.headers["X-Truncated"] == "true"
         assert "Link" not in answer.headers
     assert len(plant.ask("POST", "sql", json={"query": "s", "limit": 3}).json()["rows"]) == 3
-    with pytest.raises(RunError, match=r"TRUNCATED.*LIMIT"):
-        client.sql("s")
+    for limit in (None, 11, 200_000, 2_000_000):
+        with pytest.raises(RunError, match=r"TRUNCATED.*LIMIT"):
+            client.sql("s", limit)
+    for limit in (0, 1, 10):
+        found = client.sql("s", limit)
+        assert (found.num_rows, found.column_names) == (limit, ["n", "N"])
     monkeypatch.setattr(plant.engine, "sql", lambda *_, **__: pa.table({"n": range(10)}))
-    assert client.sql("s").num_rows == 10
+    for limit in (None, 10, 11, 200_000):
+        assert client.sql("s", limit).num_rows == 10
 
 
 @pytest.mark.parametrize("after", ["x", "[]", '["a", "b"]', "7", "[7]", "[{}]"])

@@ -36,6 +36,8 @@ from auroral.qos.graphs import QoS
 _POLL_S = 20.0
 """How long one request waits for the engine to be drained."""
 _PAGE = PAGE
+_MOST_SQL_ROWS = 1_000_000
+"""So many rows of a SELECT may be asked for; a server gives fewer in one answer."""
 
 
 class Client:
@@ -314,17 +316,19 @@ class Client:
     def sql(self, query: str, limit: int | None = None) -> pa.Table:
         """The first rows of a SELECT over tables and what connection points and views keep.
 
-        Without a `limit`, more rows than the server puts into one answer are an error, `TRUNCATED`.
+        If more rows are wanted than the server puts into one answer, that is a `TRUNCATED`.
         """
-        answer = self._rows("POST", "sql", body={"query": query, "limit": limit or _PAGE})
-        if limit is None and answer.headers.get("X-Truncated"):
+        most = _PAGE if limit is None else min(limit, _MOST_SQL_ROWS)
+        answer = self._rows("POST", "sql", body={"query": query, "limit": most})
+        table = table_of(answer)
+        if answer.headers.get("X-Truncated") and (limit is None or table.num_rows < limit):
             raise RunError(
                 "TRUNCATED",
                 "the SELECT has more rows than the server gives in one answer",
                 where="sql",
                 hint="ask for parts: ORDER BY with LIMIT and OFFSET, or a narrower WHERE",
             )
-        return table_of(answer)
+        return table
 
     def point_rows(
         self,

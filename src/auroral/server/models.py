@@ -266,7 +266,7 @@ class SqlText(WireModel):
     """One SELECT, and how many of its rows are wanted."""
 
     query: Annotated[str, Field(min_length=1, max_length=1_000_000)]
-    limit: Annotated[int, Field(ge=1, le=1_000_000)] = 100_000
+    limit: Annotated[int, Field(ge=0, le=1_000_000)] = 100_000
 
 
 class ApplicationChoice(WireModel):
