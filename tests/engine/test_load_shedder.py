@@ -286,6 +286,25 @@ def test_what_waits_is_shed_too() -> None:
         assert engine.dequeue("o").num_rows == came - found["dropped"]
 
 
+def test_boxes_that_come_or_go_do_not_end_shedding() -> None:
+    with make_engine(network()) as engine:
+        period = Periods(engine)
+        for _ in range(8):
+            before = period(1200)
+        rate = before["drops"][0]["boxes"][0]["rate"]
+        added = {"box": "filter", "input": "s", "where": "v > 200"}
+        engine.modify(add={"high": added, "outputs": {"p": {"from": "high"}}})
+        assert len(engine._loop.execution.superboxes) == 2, "two can run at a time"
+        for _ in range(3):
+            (place,) = period(1200)["drops"]
+            assert place["boxes"][0]["rate"] >= rate
+        engine.modify(remove=["outputs.p", "high"])
+        for _ in range(3):
+            assert period(1200)["drops"]
+        told = [entry["why"] for entry in engine.story("o") if entry["event"] == "shed"]
+        assert not any("measured anew" in why for why in told)
+
+
 def test_a_network_may_change_while_it_sheds() -> None:
     net = network()
     with make_engine(net) as engine:

@@ -308,6 +308,23 @@ def test_how_much_is_dropped_follows_what_the_machine_does() -> None:
     assert sum(sum(report.delivered.values()) for report in found) > 0.9 * 2 * kept
 
 
+def test_what_was_learnt_of_the_machine_outlives_boxes_that_come_and_go() -> None:
+    model = network()
+    controller = LoadController("auto", capacity=9.0)
+    controller.serve(model)
+    fluid = FluidMachine(model, CAPACITY, controller)
+    reports = run(fluid, 2.0, 12)
+    before, capacity = reports[-1].decision, controller._capacity.at(controller._costs)
+    assert capacity == pytest.approx(CAPACITY, rel=0.1)
+    controller.expect(7.0)
+    fewer = {name: box for name, box in model.boxes.items() if name != "trades"}
+    outputs = {name: output for name, output in model.outputs.items() if name != "trades"}
+    for changed in (FlowModel(fewer, outputs), model):
+        controller.serve(changed)
+        assert controller._capacity.at(controller._costs) == pytest.approx(capacity)
+    assert run(fluid, 2.0, 1)[0].decision.level >= before.level > 1
+
+
 def test_a_queue_that_gets_shorter_by_itself_is_no_overload() -> None:
     """As after the first call of a plan, for which Spark compiles."""
     fluid = machine()

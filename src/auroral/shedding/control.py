@@ -151,6 +151,8 @@ class LoadController:
         self._headroom = headroom
         self._mode: SheddingMode = mode
         self._capacity = ObservedCapacity(capacity / headroom)
+        self._costs: Mapping[str, float] = {}
+        """By box, what a tuple cost in the latest period."""
         self._nominal = capacity
         self._model = FlowModel({})
         self._planned_for = self._model
@@ -185,6 +187,11 @@ class LoadController:
         outputs = self._model.outputs.values()
         return sheds(self._mode, (output.qos for output in outputs))
 
+    def expect(self, capacity: float) -> None:
+        """Expect another capacity until it was measured: more or fewer boxes run at a time."""
+        self._nominal = capacity
+        self._capacity.nominal = capacity / self._headroom
+
     def serve(
         self,
         model: FlowModel,
@@ -202,6 +209,8 @@ class LoadController:
             model = _with_selectivities(model, self._model)
             histograms = self._histograms
         found = dict(histograms or {})
+        if any(name not in model.boxes for name in self._model.boxes):
+            self._capacity.settle(self._costs)
         if differs_much(self._planned_for, model):
             self._table, self._planned_for = None, model
         if _other_values(self._histograms, found):
@@ -218,7 +227,7 @@ class LoadController:
             self._capacity.forget_run()
             return SheddingDecision(self._drops, load=self._load, level=self._level)
         model = self._with_calls(seen.period_s)
-        costs = {name: box.cost_s for name, box in model.boxes.items()}
+        costs = self._costs = {name: box.cost_s for name, box in model.boxes.items()}
         waits = self._note(seen, model)
         self._is_backlog = self._is_backlog and waits.excess >= 1
         self._learn(costs)

@@ -138,7 +138,10 @@ class ObservedCapacity:
     """
 
     def __init__(self, nominal: float):
-        self._nominal = nominal
+        self.nominal = nominal
+        """What it is taken for until it was measured."""
+        self._settled = 0.0
+        """What it was before boxes went that had a part in it."""
         self._run: deque[_WorkedPeriod] = deque()
         """The latest periods in a row at whose ends something waited."""
         self._basis: tuple[_WorkedPeriod, ...] = ()
@@ -201,8 +204,14 @@ class ObservedCapacity:
 
     def at(self, costs: Mapping[str, float]) -> float:
         """Seconds of work a second, if tuples cost this much by box."""
-        found = _work_per_s(self._basis, costs) if self._basis else 0.0
-        return (found or self._nominal) * self._factor
+        found = _work_per_s(self._basis, costs) if self._basis else self._settled
+        return (found or self.nominal) * self._factor
+
+    def settle(self, costs: Mapping[str, float]) -> None:
+        """Boxes go: what they did counts as it did with these costs, until more is measured."""
+        if self._basis:
+            self._settled, self._basis = _work_per_s(self._basis, costs), ()
+        self._run.clear()
 
 
 def _between_ends(run: Sequence[_WorkedPeriod]) -> tuple[_WorkedPeriod, ...]:

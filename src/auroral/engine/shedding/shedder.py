@@ -95,6 +95,7 @@ class LoadShedder:
         self._model = FlowModel({})
         self._controller: LoadController | None = None
         self._settings: tuple[SheddingMode, float] | None = None
+        """The way of shedding and the headroom that the controller was made for."""
         self._network: ServedNetwork | None = None
         self._periods = 0
 
@@ -162,15 +163,19 @@ class LoadShedder:
                 self._decisions.note(note.about, "shed", note.why)
 
     def _serve(self, network: ServedNetwork, mode: SheddingMode, capacity: float) -> bool:
-        """Let the controller know the network; False if nothing is shed in it."""
-        settings = mode, capacity
+        """Let the controller know the network; False if nothing is shed in it.
+
+        It stays the same, with its drops and what it has learnt, when boxes come or go.
+        """
+        headroom = network.checked.network.engine.headroom
+        settings = mode, headroom
         if settings != self._settings or self._controller is None:
             if self._control.drops:
                 self._control.set([], "the load is measured anew")
             self._settings = settings
-            headroom = network.checked.network.engine.headroom
             self._controller = LoadController(mode, capacity=capacity, headroom=headroom)
             self._network = None
+        self._controller.expect(capacity)
         if mode == "off" or (mode == "auto" and not self._has_graphs()):
             if self._control.drops:
                 self._control.set([], "no output says what a loss is worth")
