@@ -97,9 +97,11 @@ export const api = {
   check: (network: NetworkDocument) => json<CheckReport>("check", { method: "POST", body: network }),
   preview: (network: NetworkDocument) =>
     json<ChangeReport>("network?dry_run=true", { method: "PUT", body: network }),
-  /** Fails with code CHANGED_MEANWHILE if the network is not the version any more. */
-  deploy: (network: NetworkDocument, version?: string) =>
-    json<ChangeReport>("network", { method: "PUT", body: network, match: version }),
+  /** The version that runs then. Fails with code CHANGED_MEANWHILE if the network is not `version` any more. */
+  deploy: async (network: NetworkDocument, version?: string): Promise<string> => {
+    const answer = await ask("network", { method: "PUT", body: network, match: version });
+    return answer.headers.get("ETag") ?? "";
+  },
   layout: () => json<Layout>("layout"),
   /** With `leaving` the browser sends it although the page goes. */
   changeLayout: (change: LayoutChange, leaving = false) => json<null>("layout", { method: "PATCH", body: change, keepalive: leaving }),

@@ -6,9 +6,11 @@ import { nodeId } from "../canvas/graph";
 import { problemRef } from "../canvas/model";
 import { Button } from "../components/Button";
 import { Dialog } from "../components/Dialog";
+import { same } from "../draft/diff";
 import { kindOf } from "../draft/document";
-import { adoptDeployed, loadDraft, useDraft } from "../store/draft";
+import { adoptDeployed, useDraft } from "../store/draft";
 import { useUi } from "../store/ui";
+import { discardDraft } from "./discard";
 import { reportLines, summary } from "./words";
 
 /** Statuses by which the server says what is wrong with a network. */
@@ -22,6 +24,12 @@ async function attempt<T>(work: Promise<T>): Promise<{ value: T } | { problem: P
     if (!(error instanceof ProblemError)) throw error;
     return { problem: error.problem };
   }
+}
+
+/** The version that runs if it is this network; else null. */
+async function versionOf(network: NetworkDocument): Promise<string | null> {
+  const found = await attempt(api.network());
+  return "value" in found && same(found.value.network, network) ? found.value.version : null;
 }
 
 function Report({ report }: { report: ChangeReport }) {
@@ -90,10 +98,14 @@ export function DeployDialog() {
   const deploy = async (overwrite: boolean) => {
     setBusy(true);
     const found = await attempt(api.deploy(draft, overwrite ? undefined : useDraft.getState().version));
+    // The answer to an earlier attempt may have been lost: then the draft runs already.
+    const version = "value" in found ? found.value : isConflict(found.problem) ? await versionOf(draft) : null;
+    if (version !== null) {
+      await adoptDeployed(draft, version);
+      return close();
+    }
     setBusy(false);
-    if ("problem" in found) return refuse(found.problem);
-    await adoptDeployed(draft);
-    close();
+    if ("problem" in found) refuse(found.problem);
   };
   const lead = () => {
     const ref = problem && problemRef(draft, problem);
@@ -105,7 +117,7 @@ export function DeployDialog() {
     useUi.getState().openInspector("parameters");
   };
   const discard = async () => {
-    await loadDraft({ discard: true });
+    await discardDraft();
     close();
   };
   const conflict = isConflict(problem);
@@ -117,7 +129,7 @@ export function DeployDialog() {
         {problem && !conflict && <Refusal problem={problem} onLead={lead} />}
         {conflict && (
           <div className="notice warn" role="alert" data-testid="deploy-conflict">
-            Somebody else has changed the network since your draft began. Reload takes theirs and discards your draft; overwrite replaces theirs by your draft.
+            Somebody else has changed the network since your draft began. Reload takes theirs in the place of your draft, which undo brings back; overwrite replaces theirs by your draft.
           </div>
         )}
       </div>

@@ -1,4 +1,5 @@
 import { Button } from "../components/Button";
+import { discardDraft } from "../deploy/discard";
 import { loadDraft, useDraft } from "../store/draft";
 import { useUi } from "../store/ui";
 
@@ -27,7 +28,7 @@ export function Notices() {
     return (
       <div className="notice warn stage-notice" role="alert" data-testid="outdated">
         Somebody else has changed the network since your draft began.
-        <Button onClick={() => void loadDraft({ discard: true })}>Discard my draft</Button>
+        <Button onClick={() => void discardDraft()}>Discard my draft</Button>
       </div>
     );
   return null;

@@ -19,7 +19,7 @@ beforeEach(async () => {
   vi.spyOn(api, "check").mockResolvedValue({ ok: true, problems: [], cautions: [], arcs: {}, queries: {} });
   vi.spyOn(api, "deploy").mockImplementation((network) => {
     running = network;
-    return Promise.resolve({ added: [], removed: [], rebuilt: [], kept: [], drained: [], reset: [] });
+    return Promise.resolve("1");
   });
   vi.spyOn(api, "enqueueCsv").mockResolvedValue({ accepted: 1, dead: 1 });
   await loadDraft({ discard: true });

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { api, ProblemError } from "../api/client";
 import type { NetworkDocument, ServerInfo } from "../api/types";
 import { put, setKey } from "../draft/edits";
-import { adoptDeployed, followDeployed, loadDraft, useDraft } from "./draft";
+import { adoptDeployed, checkNow, deployDraft, followDeployed, loadDraft, useDraft } from "./draft";
 import { useSession } from "./session";
 
 const plant: NetworkDocument = { network: "plant", streams: { s: { schema: "a int" } }, outputs: { o: { from: "s" } } };
@@ -22,6 +22,7 @@ beforeEach(async () => {
   localStorage.clear();
   useSession.setState({ server, phase: "ready" });
   serve(plant, "1");
+  useDraft.setState({ loaded: false });
   await loadDraft({ discard: true });
 });
 
@@ -83,6 +84,30 @@ describe("check", () => {
   });
 });
 
+describe("a failing check", () => {
+  it("is told until one goes well, and does not speak for an earlier draft", async () => {
+    const busy = new ProblemError({ type: "", title: "", status: 503, code: "BUSY", detail: "the server is busy" });
+    vi.spyOn(api, "check").mockRejectedValueOnce(busy);
+    useDraft.getState().edit((document) => setKey(document, ref, ["description"], "x"));
+    await vi.advanceTimersByTimeAsync(200);
+    expect(useDraft.getState().unchecked?.code).toBe("BUSY");
+    await checkNow();
+    expect(useDraft.getState().unchecked).toBeNull();
+  });
+});
+
+describe("a discarded draft", () => {
+  it("comes back by undo, against what runs then", async () => {
+    useDraft.getState().edit((document) => setKey(document, ref, ["description"], "mine"));
+    serve({ ...plant, outputs: { o: { from: "s" }, p: { from: "s" } } }, "2");
+    await loadDraft({ discard: true });
+    expect(useDraft.getState().diff.changed).toEqual([]);
+    useDraft.getState().undo();
+    expect(useDraft.getState()).toMatchObject({ version: "2", draft: { outputs: { o: { description: "mine" } } } });
+    expect(useDraft.getState().diff.removed).toEqual([{ section: "outputs", name: "p" }]);
+  });
+});
+
 describe("a refused deployment", () => {
   it("is told until the next edit", () => {
     useDraft.setState({ refusal: { type: "", title: "", status: 409, code: "CANNOT_CHANGE", detail: "no" } });
@@ -126,8 +151,16 @@ describe("what runs", () => {
     useDraft.getState().edit((document) => put(document, { section: "queries", name: "q" }, { sql: "SELECT a FROM s", results: "keep" }));
     const sent = useDraft.getState().draft;
     serve({ ...sent, queries: { q: "SELECT a FROM s" } }, "2");
-    await adoptDeployed(sent);
+    await adoptDeployed(sent, "2");
     expect(useDraft.getState().diff).toEqual({ added: [], changed: [], removed: [], engine: false, name: false });
+  });
+
+  it("is known after a deployment although it cannot be read at once, so that the next one is no conflict", async () => {
+    useDraft.getState().edit((document) => setKey(document, ref, ["description"], "ours"));
+    vi.spyOn(api, "deploy").mockResolvedValue("2");
+    vi.spyOn(api, "network").mockRejectedValueOnce(new ProblemError({ type: "", title: "", status: 503, detail: "", code: "BUSY" }));
+    await deployDraft();
+    expect(useDraft.getState()).toMatchObject({ version: "2", outdated: false, diff: { changed: [] } });
   });
 
   it("shows why the network could not be loaded", async () => {

@@ -33,6 +33,8 @@ export type DraftState = {
   past: Snapshot[];
   future: Snapshot[];
   report: CheckReport | null;
+  /** Why the draft as it is could not be checked: `report` is about an earlier one. */
+  unchecked: Problem | null;
   layout: Layout;
   /** The layout that the server is known to have. */
   savedLayout: Layout;
@@ -61,6 +63,7 @@ export const useDraft = create<DraftState>()((set, get) => ({
   past: [],
   future: [],
   report: null,
+  unchecked: null,
   layout: NO_LAYOUT,
   savedLayout: NO_LAYOUT,
   placed: {},
@@ -124,17 +127,15 @@ export function settled(ms: number, work: () => void): () => void {
 }
 
 let checks = 0;
-let unchecked = false;
 
 export async function checkNow(): Promise<void> {
   const number = ++checks;
   try {
     const report = await api.check(useDraft.getState().draft);
-    unchecked = false;
-    if (number === checks) useDraft.setState({ report });
+    if (number === checks) useDraft.setState({ report, unchecked: null });
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
-    unchecked = true; // the connection's state is shown in the top bar
+    if (number === checks) useDraft.setState({ unchecked: error.problem });
   }
 }
 
@@ -142,7 +143,7 @@ const checkSoon = settled(150, () => void checkNow());
 
 /** The server is there again: ask what it could not answer. */
 export function checkAgain(): void {
-  if (unchecked) checkSoon();
+  if (useDraft.getState().unchecked) checkSoon();
 }
 
 function rememberNow(): void {
@@ -175,13 +176,15 @@ export function askNetwork(): Asked {
   return asked;
 }
 
-/** Load network and layout. An undeployed draft of this network that the browser kept goes on. */
+/** Load network and layout. An undeployed draft of this network that the browser kept goes on; one that is discarded can be brought back by undo. */
 export async function loadDraft(options: { discard?: boolean; asked?: Asked } = {}): Promise<void> {
   try {
     const [{ network, version }, found] = await (options.asked ?? askNetwork());
     const layout: Layout = { positions: found.positions ?? {}, open: found.open ?? {}, bookmarks: found.bookmarks ?? [] };
     const kept = options.discard ? null : recall(network.network);
     const goesOn = kept !== null && mayEdit() && !same(kept.draft, network);
+    const before = useDraft.getState();
+    const history = options.discard && before.loaded && !same(before.draft, network) ? [...before.past, snapshot(before)] : [];
     restoring = true;
     useDraft.setState({
       loaded: true,
@@ -195,7 +198,7 @@ export async function loadDraft(options: { discard?: boolean; asked?: Asked } = 
       savedLayout: layout,
       placed: {},
       refusal: null,
-      past: [],
+      past: history,
       future: [],
     });
     restoring = false;
@@ -225,11 +228,14 @@ export async function followDeployed(version: string): Promise<void> {
   }
 }
 
-/** After a deployment of `sent`: the draft is what runs; edits that were made meanwhile stay. */
-export async function adoptDeployed(sent: NetworkDocument): Promise<void> {
-  const found = await api.network();
+/** After a deployment of `sent` as `version`: the draft is what runs; edits that were made meanwhile stay. */
+export async function adoptDeployed(sent: NetworkDocument, version: string): Promise<void> {
+  // The server may write the same network in another form. If it does not say so now, it has what was sent.
+  const found = await api.network().catch((error: unknown) => {
+    if (error instanceof ProblemError) return { network: sent, version };
+    throw error;
+  });
   const { draft } = useDraft.getState();
-  // The server may write the same network in another form.
   const now = draft === sent ? found.network : draft;
   useDraft.setState({
     deployed: found.network,
@@ -245,6 +251,5 @@ export async function adoptDeployed(sent: NetworkDocument): Promise<void> {
 /** Run the draft as it is; fails if somebody else has changed the network since it began. */
 export async function deployDraft(): Promise<void> {
   const { draft, version } = useDraft.getState();
-  await api.deploy(draft, version);
-  await adoptDeployed(draft);
+  await adoptDeployed(draft, await api.deploy(draft, version));
 }
