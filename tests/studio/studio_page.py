@@ -75,15 +75,25 @@ class StudioPage:
         )
 
     def middle_of(self, arc: str, target: str) -> tuple[float, float]:
-        """Where on the screen the middle of an arc is."""
+        """Where on the screen the middle of an arc is, once the view has come to rest."""
         x, y = (
             self.edge(arc, target)
             .locator("path")
             .first.evaluate(
-                """path => {
-                const at = path.getPointAtLength(path.getTotalLength() / 2);
-                const on = at.matrixTransform(path.getScreenCTM());
-                return [on.x, on.y];
+                """async path => {
+                const frame = () => new Promise(done => requestAnimationFrame(done));
+                const middle = () => {
+                    const at = path.getPointAtLength(path.getTotalLength() / 2);
+                    return at.matrixTransform(path.getScreenCTM());
+                };
+                let at = middle();
+                for (let still = 0; still < 15; ) {
+                    await frame();
+                    const now = middle();
+                    still = now.x === at.x && now.y === at.y ? still + 1 : 0;
+                    at = now;
+                }
+                return [at.x, at.y];
             }"""
             )
         )

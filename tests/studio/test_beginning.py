@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import expect
 
 from tests.studio.serving import Served
-from tests.studio.studio_page import StudioPage
+from tests.studio.studio_page import SLOW_MS, StudioPage
 
 if TYPE_CHECKING:
     from tests.studio.conftest import OpenStudio
@@ -35,7 +35,7 @@ def test_a_starter_runs_at_once(served: Served, open_studio: OpenStudio) -> None
     studio = open_studio(served.page())
     studio.find("starter-plant").click()
     expect(studio.find("draft-count")).to_have_text("Deployed")
-    expect(studio.rows("Tuples of readings").first).to_be_visible()
+    expect(studio.rows("Tuples of readings").first).to_be_visible(timeout=SLOW_MS)
     assert "scorching" in served.file.read_text(encoding="utf-8")
 
 
