@@ -48,8 +48,9 @@ export function DebugControls() {
         onClick={() => void stepTuple()}
       />
       {hit !== null && (
-        <button type="button" className="hit-chip" onClick={() => openBottom("debug")}>
-          ● stopped at {hit}
+        <button type="button" className="hit-chip" title={`Stopped at ${hit}`} onClick={() => openBottom("debug")}>
+          ● <span className="hit-words">stopped at </span>
+          {hit}
         </button>
       )}
     </div>

@@ -37,7 +37,7 @@ function DraftControls() {
       <span className={`draft-count ${dirty ? "dirty" : ""}`} title="added, changed, removed against what runs" data-testid="draft-count">
         {dirty ? (
           <>
-            Draft <span className="mono">{changeText(diff)}</span>
+            <span className="draft-word">Draft</span> <span className="mono">{changeText(diff)}</span>
           </>
         ) : (
           "Deployed"
@@ -56,8 +56,8 @@ export function TopBar() {
   const setSearchOpen = useUi((state) => state.setSearchOpen);
   return (
     <header className="top-bar">
-      <h1 className="brand">
-        auroral <span className="brand-network">{network}</span>
+      <h1 className="brand" title={network}>
+        <span className="brand-product">auroral</span> <span className="brand-network">{network}</span>
       </h1>
       <Boundary label="state">
         <StatusBar />

@@ -7,7 +7,7 @@ import { Sparkline } from "./Sparkline";
 const NOBODY: string[] = [];
 const WORDS = { idle: "offline", connecting: "connecting", reconnecting: "reconnecting" } as const;
 
-/** For the top bar: state, rate, utility with its course, and what is wrong. */
+/** For the top bar: state, what is wrong, rate, utility with its course. */
 export function StatusBar() {
   useLiveConnection();
   const found = useLive((state) => {
@@ -36,12 +36,15 @@ export function StatusBar() {
         {found.stale && found.attempt > 1 ? ` (${found.attempt})` : ""}
       </span>
       {found.stopped.length > 0 && (
-        <span className="status-figure tone-amber" title={`Paused: ${found.stopped.join(", ")}. Everything else runs.`}>
+        <span className="status-figure status-stopped tone-amber" title={`Paused: ${found.stopped.join(", ")}. Everything else runs.`}>
           {found.stopped.length === 1 ? `${found.stopped[0]} paused` : `${found.stopped.length} applications paused`}
         </span>
       )}
+      <Counted text={found.late} word="late" tone="amber" />
+      <Counted text={found.dead} word="dead" tone="red" />
+      <Counted text={found.shed} word="shed" tone="shed" />
       {found.rate && (
-        <span className="status-figure" title="tuples that arrive per second">
+        <span className="status-figure status-rate" title="tuples that arrive per second">
           {found.rate}
         </span>
       )}
@@ -51,9 +54,6 @@ export function StatusBar() {
           <UtilityCourse />
         </span>
       )}
-      <Counted text={found.late} word="late" tone="amber" />
-      <Counted text={found.dead} word="dead" tone="red" />
-      <Counted text={found.shed} word="shed" tone="shed" />
       {found.memory && (
         <span className="status-figure status-memory" title="memory that queues use">
           {found.memory}
