@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
@@ -34,7 +35,7 @@ from auroral.sql.expressions.typed import (
     strict,
 )
 from auroral.sql.functions import collection, math, text, time  # noqa: F401 (so do these)
-from auroral.sql.functions.catalogue import CATALOGUE
+from auroral.sql.functions.catalogue import CATALOGUE, SqlFunction
 
 CAST_FUNCTIONS = {
     field.type.name: field.type
@@ -45,32 +46,38 @@ CAST_FUNCTIONS = {
 }
 
 
-def compile_node(node: Node, schema: Schema) -> Typed:
+def compile_node(
+    node: Node, schema: Schema, catalogue: Mapping[str, SqlFunction] = CATALOGUE
+) -> Typed:
     """Type and compile a tree; OnlySparkError if the catalogue lacks something it uses."""
+
+    def below(part: Node) -> Typed:
+        return compile_node(part, schema, catalogue)
+
     match node:
         case Literal(value, type):
             return constant(value, type, literal=True)
         case Name(name):
             return _field(name, schema)
         case Member(base, name):
-            return _member(compile_node(base, schema), name)
+            return _member(below(base), name)
         case IndexAccess(base, index):
-            return _element(compile_node(base, schema), compile_node(index, schema))
+            return _element(below(base), below(index))
         case Cast(child, to, attempt):
-            return cast(compile_node(child, schema), to, attempt)
+            return cast(below(child), to, attempt)
         case Case(branches, default):
             return choose(
-                [(compile_node(a, schema), compile_node(b, schema)) for a, b in branches],
-                None if default is None else compile_node(default, schema),
+                [(below(a), below(b)) for a, b in branches],
+                None if default is None else below(default),
             )
         case Lambda():
             raise OnlySparkError("a lambda function")
         case Call(name, args, aliases):
             if name in CAST_FUNCTIONS and len(args) == 1:
-                return cast(compile_node(args[0], schema), CAST_FUNCTIONS[name])
-            if name not in CATALOGUE:
+                return cast(below(args[0]), CAST_FUNCTIONS[name])
+            if name not in catalogue:
                 raise OnlySparkError(name)
-            typed = [compile_node(arg, schema) for arg in args]
+            typed = [below(arg) for arg in args]
             if name == "struct":
                 typed = [
                     replace(one, name=alias or _name_of(arg))
@@ -78,7 +85,7 @@ def compile_node(node: Node, schema: Schema) -> Typed:
                         typed, args, aliases or [None] * len(args), strict=True
                     )
                 ]
-            return CATALOGUE[name].call(typed)
+            return catalogue[name].call(typed)
 
 
 def _name_of(node: Node) -> str | None:

@@ -12,7 +12,7 @@ from auroral.sql.expressions.compiler import compile_node, result_type
 from auroral.sql.expressions.parser import parse
 from auroral.sql.expressions.syntax import Call, Name, Node, free_names, walk
 from auroral.sql.expressions.typed import OnlySparkError, Typed
-from auroral.sql.functions.catalogue import CATALOGUE
+from auroral.sql.functions.catalogue import CATALOGUE, SqlFunction
 from auroral.sql.queries.refusals import refuse
 
 Resolver = Callable[[str, Schema], Type]
@@ -34,7 +34,13 @@ class Expression:
     in_catalogue: bool
 
 
-def analyze(text: str, schema: Schema, *, resolver: Resolver | None = None) -> Expression:
+def analyze(
+    text: str,
+    schema: Schema,
+    *,
+    resolver: Resolver | None = None,
+    catalogue: Mapping[str, SqlFunction] = CATALOGUE,
+) -> Expression:
     """Check an expression and find its type, as Spark would with ANSI mode off.
 
     >>> analyze("POS / 2 >= 15", Schema.parse("sid int, pos int")).fields
@@ -47,7 +53,7 @@ def analyze(text: str, schema: Schema, *, resolver: Resolver | None = None) -> E
     fields = tuple(name for name in schema.names if name in read)
     column = schema.field(tree.name).name if isinstance(tree, Name) else None
     try:
-        type, known = _guarded(tree, schema).type, True
+        type, known = _guarded(tree, schema, catalogue).type, True
     except OnlySparkError as only:
         if resolver is None:
             raise _unknown(only, tree) from None
@@ -55,7 +61,9 @@ def analyze(text: str, schema: Schema, *, resolver: Resolver | None = None) -> E
     return Expression(text, result_type(type), fields, column, known)
 
 
-def evaluator(text: str, schema: Schema) -> Callable[[Mapping[str, Any]], Any]:
+def evaluator(
+    text: str, schema: Schema, *, catalogue: Mapping[str, SqlFunction] = CATALOGUE
+) -> Callable[[Mapping[str, Any]], Any]:
     """Compile an expression into a function of a row.
 
     >>> evaluator("pos div 0 is null", Schema.parse("pos int"))({"pos": 7})
@@ -65,7 +73,7 @@ def evaluator(text: str, schema: Schema) -> Callable[[Mapping[str, Any]], Any]:
     for name in free_names(tree):
         schema.field(name)
     try:
-        typed = _guarded(tree, schema)
+        typed = _guarded(tree, schema, catalogue)
     except OnlySparkError as only:
         raise NetworkError(
             "NOT_IN_REFERENCE",
@@ -84,9 +92,9 @@ def _parse(text: str, schema: Schema) -> Node:
     return tree
 
 
-def _guarded(tree: Node, schema: Schema) -> Typed:
+def _guarded(tree: Node, schema: Schema, catalogue: Mapping[str, SqlFunction]) -> Typed:
     try:
-        return compile_node(tree, schema)
+        return compile_node(tree, schema, catalogue)
     except RecursionError:
         raise _too_deep() from None
 

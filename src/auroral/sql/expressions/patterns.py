@@ -15,15 +15,19 @@ from auroral.sql.functions.catalogue import register
 
 _CLASSES = {"d": "0-9", "w": "a-zA-Z0-9_", "s": " \\t\\n\\x0b\\f\\r"}
 _LINE_END = "\\n\\r\\x85\\u2028\\u2029"
-_DOLLAR = "(?=(?:\\r\\n|(?<!\\r)\\n|[\\r\\x85\\u2028\\u2029])?\\Z)"
+DOLLAR = "(?=(?:\\r\\n|(?<!\\r)\\n|[\\r\\x85\\u2028\\u2029])?\\Z)"
 _SAME_ESCAPES = frozenset("tnrfa.\\[](){}*+?^$|/-\"'<>=!:,;@#%&~` _")
 _LAZY_GROUPS = ("?:", "?=", "?!", "?<=", "?<!", "?>")
 
 
 @lru_cache(maxsize=512)
 def like_pattern(pattern: str, escape: str = "\\") -> re.Pattern[str]:
-    """The pattern of LIKE; an escape in front of anything else is an error, as in Spark."""
-    out, chars = "", iter(pattern)
+    """The pattern of LIKE; an escape in front of anything else is an error, as in Spark.
+
+    What stands between two % is sought once, from the left, and not again: so the time grows with
+    the length of the text times that of the pattern, however many % there are.
+    """
+    pieces, chars = [""], iter(pattern)
     for char in chars:
         if char == escape:
             char = next(chars, "")
@@ -33,10 +37,17 @@ def like_pattern(pattern: str, escape: str = "\\") -> re.Pattern[str]:
                     f"LIKE {pattern!r}: {escape} must stand before _, % or itself",
                     hint=f"write {escape}{escape} for a plain {escape}",
                 )
-            out += re.escape(char)
+            pieces[-1] += re.escape(char)
+        elif char == "%":
+            pieces.append("")
         else:
-            out += {"_": ".", "%": ".*"}.get(char, re.escape(char))
-    return re.compile(out, re.DOTALL)
+            pieces[-1] += "." if char == "_" else re.escape(char)
+    first, *between = pieces
+    if not between:
+        return re.compile(first, re.DOTALL)
+    last = between.pop()
+    sought = "".join(f"(?>.*?{piece})" for piece in between if piece)
+    return re.compile(f"{first}{sought}.*{last}", re.DOTALL)
 
 
 def _like(name: str, fold: bool) -> None:
@@ -95,7 +106,7 @@ def _piece(pattern: str, at: int, flags: re.RegexFlag) -> tuple[str, int]:
     if char == ".":
         return ("." if flags & re.DOTALL else f"[^{_LINE_END}]"), at + 1
     if char == "$":
-        return _DOLLAR, at + 1
+        return DOLLAR, at + 1
     if char == "(":
         if pattern.startswith("(?<", at) and pattern[at + 3 : at + 4].isalpha():
             return "(?P<", at + 3
@@ -116,7 +127,7 @@ def _escape(pattern: str, at: int, flags: re.RegexFlag) -> tuple[str, int]:
         end = len(pattern) if end < 0 else end
         return re.escape(pattern[at + 2 : end]), min(end + 2, len(pattern))
     if char in ("A", "z", "Z"):
-        return {"A": "\\A", "z": "\\Z", "Z": _DOLLAR}[char], at + 2
+        return {"A": "\\A", "z": "\\Z", "Z": DOLLAR}[char], at + 2
     if char in ("b", "B") and not flags & re.ASCII:
         return f"\\{char}", at + 2
     if char.isdigit() and char != "0" and not pattern[at + 2 : at + 3].isdigit():

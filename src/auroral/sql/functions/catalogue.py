@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from auroral.errors import NetworkError
@@ -11,6 +11,16 @@ from auroral.network.types import Type
 from auroral.sql.expressions.typed import Typed, implicit_cast, strict
 
 Build = Callable[[Sequence[Typed]], Typed]
+COSTLY = frozenset(
+    (
+        *("rlike", "regexp", "regexp_like", "regexp_extract", "regexp_replace", "split"),
+        *("like", "ilike", "repeat", "space", "lpad", "rpad", "replace", "hex"),
+        *("concat", "concat_ws", "substring_index", "trim", "ltrim", "rtrim", "btrim"),
+    )
+)
+"""Functions that a short text can keep busy for long, or let make much of little."""
+_NOT_FOLDED = COSTLY - {"concat", "hex", "trim", "ltrim", "rtrim", "btrim"}
+"""Calls that are never computed while an expression is only read, though they read no field."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +37,8 @@ class SqlFunction:
             raise NetworkError(
                 "WRONG_ARITY", f"{self.name} takes {self._arity()}, found {len(args)}"
             )
-        return self.build(args)
+        built = self.build(args)
+        return replace(built, constant=False) if self.name in _NOT_FOLDED else built
 
     def _arity(self) -> str:
         noun = "argument" if self.most == 1 else "arguments"
