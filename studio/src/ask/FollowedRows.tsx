@@ -1,6 +1,7 @@
 import { useMemo, useState, type ReactNode } from "react";
 
 import { Button } from "../components/Button";
+import { CopyButton } from "../components/CopyButton";
 import { useDeployed } from "../store/deployed";
 import { count, plural } from "../watch/format";
 import { ProblemNote } from "../watch/ProblemNote";
@@ -43,12 +44,7 @@ export function FollowedRows({ output, lead }: { output: string; lead?: ReactNod
         <Button aria-pressed={charted} icon="aggregate" onClick={() => setCharted(!charted)}>
           Chart
         </Button>
-        <Button
-          reason={row ? null : "Select a row first."}
-          onClick={() => row && void navigator.clipboard.writeText(tupleJson(fields, row))}
-        >
-          Copy JSON
-        </Button>
+        <CopyButton label="Copy JSON" text={row ? tupleJson(fields, row) : null} reason="Select a row first." />
         <Button onClick={found.clear}>Clear</Button>
       </div>
       <ProblemNote problem={found.problem} />

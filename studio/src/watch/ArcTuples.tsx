@@ -2,6 +2,7 @@ import { useState, type ReactNode } from "react";
 
 import type { Field, Json, Table } from "../api/types";
 import { Button } from "../components/Button";
+import { CopyButton } from "../components/CopyButton";
 import { SendTuple } from "../debug/SendTuple";
 import { useDeployed } from "../store/deployed";
 import { useSample } from "../store/live";
@@ -86,12 +87,7 @@ export function ArcTuples({ arc, lead }: { arc: string; lead?: ReactNode }) {
         >
           {frozen ? "Follow" : "Freeze"}
         </Button>
-        <Button
-          reason={row ? null : "Select a row first."}
-          onClick={() => row && void navigator.clipboard.writeText(tupleJson(fields, row))}
-        >
-          Copy JSON
-        </Button>
+        <CopyButton label="Copy JSON" text={row ? tupleJson(fields, row) : null} reason="Select a row first." />
         <Button icon="update" reason={isStream ? (row ? null : "Select a row first.") : ONLY_STREAMS} onClick={edit}>
           Edit and send
         </Button>

@@ -4,6 +4,7 @@ import { api } from "../api/client";
 import type { Table } from "../api/types";
 import { follow } from "../ask/following";
 import { Button } from "../components/Button";
+import { CopyButton } from "../components/CopyButton";
 import { useForbidden } from "../store/role";
 import { useUi } from "../store/ui";
 import { plural } from "./format";
@@ -59,12 +60,7 @@ export function PointBrowser({ name }: { name: string }) {
         <Button type="submit" icon="search" disabled={busy}>
           Browse
         </Button>
-        <Button
-          reason={row ? null : "Select a row first."}
-          onClick={() => row && table && void navigator.clipboard.writeText(tupleJson(table.fields, row))}
-        >
-          Copy JSON
-        </Button>
+        <CopyButton label="Copy JSON" text={row && table ? tupleJson(table.fields, row) : null} reason="Select a row first." />
         <Replay point={name} since={asked.since} until={asked.until} />
         <span className="quiet fixed">{plural(table?.rows.length ?? 0, "row")}{table?.truncated ? " (more exist)" : ""}</span>
       </form>
