@@ -1,10 +1,9 @@
 /** Which columns of a result make a chart, and the lines of it (pure). */
 
 import type { Field, Json } from "../api/types";
-import type { ChartSeries } from "../watch/Chart";
+import { MOST_LINES, type ChartSeries } from "../watch/lines";
 import { isNumeric, isTime } from "../watch/rows";
 
-const LINES = 8;
 const TIMELIKE = /(^|_)(time|ts|at|tup|hour|minute|second)$/i;
 
 export type ChartColumns = { x: Field[]; y: Field[]; by: Field[] };
@@ -53,7 +52,7 @@ export function chartLines(
     const line = lines.get(label) ?? new Map<number, number>();
     lines.set(label, line.set(at, value));
   }
-  const shown = [...lines].sort((one, other) => other[1].size - one[1].size).slice(0, LINES);
+  const shown = [...lines].sort((one, other) => other[1].size - one[1].size).slice(0, MOST_LINES);
   for (const [, line] of shown) for (const at of line.keys()) xs.add(at);
   const at = [...xs].sort((one, other) => one - other);
   return {

@@ -2,9 +2,9 @@ import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
+import { lineStyle, type ChartSeries } from "./lines";
 import { useScheme } from "./scheme";
 
-export type ChartSeries = { label: string; values: (number | null)[] };
 type Props = {
   title: string;
   /** Seconds since 1970, ascending; or any numbers if `time` is false. */
@@ -20,9 +20,7 @@ type Props = {
   zero?: boolean;
 };
 
-const DASHES = [[], [4, 3], [1, 3], [8, 3]];
-
-/** Lines over time. Colours are neutral; several lines differ by their dashes. */
+/** Lines over time. Colours are neutral; several lines differ by their dashes, and from the fifth on by tone and width. */
 export function Chart({ title, at, series, format, height = 96, time = true, range, zero = true }: Props) {
   const ref = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -39,9 +37,8 @@ export function Chart({ title, at, series, format, height = 96, time = true, ran
     const box = ref.current;
     if (!box) return;
     const style = getComputedStyle(box);
-    const text = style.getPropertyValue("--text").trim() || style.color;
-    const muted = style.getPropertyValue("--muted").trim() || style.color;
-    const line = style.getPropertyValue("--line").trim() || style.color;
+    const colour = (name: string) => style.getPropertyValue(name).trim() || style.color;
+    const [muted, line] = [colour("--muted"), colour("--line")];
     const font = `11px ${style.fontFamily}`;
     const axis = { stroke: muted, font, grid: { stroke: line, width: 1 }, ticks: { show: false } };
     const made = new uPlot(
@@ -59,13 +56,10 @@ export function Chart({ title, at, series, format, height = 96, time = true, ran
         ],
         series: [
           {},
-          ...labels.split("\n").map((label, index) => ({
-            label,
-            stroke: index ? muted : text,
-            width: 1.5,
-            dash: DASHES[index % DASHES.length],
-            points: { show: false },
-          })),
+          ...labels.split("\n").map((label, index) => {
+            const { dash, width, tone } = lineStyle(index);
+            return { label, stroke: colour(tone), width, dash, points: { show: false } };
+          }),
         ],
       },
       data.current,
@@ -92,7 +86,7 @@ export function Chart({ title, at, series, format, height = 96, time = true, ran
         {title}{" "}
         {series.map((one, index) => (
           <span className="quiet" key={one.label}>
-            {series.length > 1 && <Marker dash={DASHES[index % DASHES.length] ?? []} first={index === 0} />}
+            {series.length > 1 && <Marker index={index} />}
             {series.length > 1 ? `${one.label} ` : ""}
             {texts[index]}
           </span>
@@ -117,10 +111,11 @@ const sizeOf = (box: HTMLElement, height: number | "fill") => ({
   height: height === "fill" ? Math.max(box.clientHeight, 64) : height,
 });
 
-function Marker({ dash, first }: { dash: number[]; first: boolean }) {
+function Marker({ index }: { index: number }) {
+  const { dash, width, tone } = lineStyle(index);
   return (
-    <svg className={`chart-marker ${first ? "first" : ""}`} width="16" height="8" aria-hidden="true">
-      <line x1="0" x2="16" y1="4" y2="4" strokeDasharray={dash.join(" ")} />
+    <svg className="chart-marker" width="28" height="8" aria-hidden="true">
+      <line x1="0" x2="28" y1="4" y2="4" style={{ stroke: `var(${tone})`, strokeWidth: width }} strokeDasharray={dash.join(" ")} />
     </svg>
   );
 }

@@ -5,7 +5,7 @@ import type { History } from "../api/types";
 import { liveStore, useLive } from "../store/live";
 import { boxTexts } from "./figures";
 import { ProblemNote } from "./ProblemNote";
-import { appended, plannedCharts, seriesLabel, type ChartPlan } from "./series";
+import { appended, GAP_S, plannedCharts, seriesLabel, type ChartPlan } from "./series";
 import { useAsk } from "./useAsk";
 import { Chart } from "./Chart";
 
@@ -60,13 +60,17 @@ function useHistory(name: string, kind: string) {
   const { run, problem } = useAsk();
   useEffect(() => {
     let wanted = true;
-    void run(async () => {
-      const found = await api.history(name);
-      if (wanted) setHistory(found);
-    });
-    const stop = liveStore.subscribe((state, before) => {
-      const picture = state.picture;
-      if (picture && picture !== before.picture) setHistory((known) => appended(known, picture, kind, name));
+    const load = () =>
+      void run(async () => {
+        const found = await api.history(name);
+        if (wanted) setHistory(found);
+      });
+    load();
+    const stop = liveStore.subscribe(({ picture }, before) => {
+      if (!picture || picture === before.picture) return;
+      setHistory((known) => appended(known, picture, kind, name));
+      // The server knows what happened while this page was hidden.
+      if (before.picture && picture.at_us - before.picture.at_us > GAP_S * 1e6) load();
     });
     return () => {
       wanted = false;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { outputFigures, picture } from "../testing/picture";
+import { lineStyle, MOST_LINES } from "./lines";
 import { appended, plannedCharts } from "./series";
 
 const at = (seconds: number, utility: number | null) =>
@@ -18,8 +19,14 @@ describe("appended", () => {
   });
 
   it("forgets what is older than fifteen minutes", () => {
-    expect(appended(history, at(1901, 0.5), "output", "alerts").at_s).toEqual([1002, 1901]);
+    expect(appended({ ...history, at_s: [1000, 1895] }, at(1901, 0.5), "output", "alerts").at_s).toEqual([1895, 1901]);
     expect(appended(history, at(9000, 0.5), "output", "alerts").at_s).toEqual([9000]);
+  });
+
+  it("breaks the lines over a time without pictures", () => {
+    const grown = appended(history, at(1100, 0.5), "output", "alerts");
+    expect(grown.at_s).toEqual([1000, 1002, 1004, 1100]);
+    expect(grown.series.utility).toEqual([1, 0.9, null, 0.5]);
   });
 
   it("has gaps where an entity is not in the picture", () => {
@@ -35,5 +42,12 @@ describe("plannedCharts", () => {
       ["Rate", ["in_rate", "out_rate"]],
       ["odd", ["odd"]],
     ]);
+  });
+});
+
+describe("lines of a chart", () => {
+  it("all differ in dash or width", () => {
+    const styles = Array.from({ length: MOST_LINES }, (_, index) => JSON.stringify([lineStyle(index).dash.length, lineStyle(index).dash[0], lineStyle(index).width]));
+    expect(new Set(styles).size).toBe(8);
   });
 });

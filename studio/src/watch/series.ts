@@ -5,6 +5,8 @@ import { bytes, count, duration, rate, share, utility } from "./format";
 
 export const KEEP_S = 900;
 export const STEP_S = 2;
+/** After so long without a picture, as of a hidden page, a line is broken. */
+export const GAP_S = 4 * STEP_S;
 
 type Form = (value: number | null) => string;
 export type ChartPlan = { title: string; format: Form; range?: [number, number]; keys: string[] };
@@ -77,10 +79,12 @@ export function appended(history: History, picture: Picture, kind: string, name:
   const keys = new Set([...Object.keys(history.series), ...(APPENDED[kind] ?? ARC)]);
   const from = history.at_s.findIndex((one) => one > at - KEEP_S);
   const begin = from === -1 ? history.at_s.length : from;
+  // What was in between is not known: a line over it would say that it was even.
+  const gap = last !== undefined && last > at - KEEP_S && at - last > GAP_S ? [last + STEP_S] : [];
   const series: History["series"] = {};
   for (const key of keys) {
     const before = history.series[key] ?? history.at_s.map(() => null);
-    series[key] = [...before.slice(begin), numeric(figures[key])];
+    series[key] = [...before.slice(begin), ...gap.map(() => null), numeric(figures[key])];
   }
-  return { at_s: [...history.at_s.slice(begin), at], series };
+  return { at_s: [...history.at_s.slice(begin), ...gap, at], series };
 }
