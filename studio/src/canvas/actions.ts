@@ -112,10 +112,10 @@ export function isLoose(id: string): boolean {
   return info?.kind === "box" && info.inputs.length === 1 && !graph.edges.some((edge) => edge.source === id || edge.target === id);
 }
 
-/** Add without dragging: into the selected arc, else behind the first arc of the selected node. */
+/** Add without dragging: into the selected wire, else as a reader of the selected arc or of the selected node's first one. */
 export function addHere(entry: PaletteEntry): void {
-  const [edge] = selectedEdges();
-  if (edge?.data && !selectedNodes().length && entry.section === "boxes" && entry.inputs === "one" && !edge.data.edge.implied && inputOf(edge.data.edge)) {
+  const [edge, ...others] = selectedEdges();
+  if (edge?.data && !others.length && !selectedNodes().length && entry.section === "boxes" && entry.inputs === "one" && !edge.data.edge.implied && inputOf(edge.data.edge)) {
     spliceEntry(entry, edge.data.edge);
     return;
   }

@@ -145,7 +145,8 @@ function followSelection(selected: Selection | null): void {
   if (selected?.kind === "arc") {
     const marked = edges.filter((edge) => edge.selected && edge.data?.edge.arc === selected.name);
     if (marked.length && !selectedNodes().length) return;
-    const wanted = edges.filter((edge) => edge.data?.edge.arc === selected.name).slice(0, 1);
+    // The arc as a whole: removing it takes it from everything that reads it.
+    const wanted = edges.filter((edge) => edge.data?.edge.arc === selected.name);
     selectWithout(new Set(), new Set(wanted.map((edge) => edge.id)));
     return;
   }
