@@ -1,18 +1,22 @@
 import { useEffect, useState } from "react";
 
 import { useUi } from "../store/ui";
+import { ImportDialog } from "./ImportDialog";
 
 const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
 
-/** Read a file of rows and propose what becomes of it. */
+const NETWORK = /\.(ya?ml|json)$/i;
+
+/** Read a file of rows, or a network, and propose what becomes of it. */
 export async function offerFile(file: File): Promise<void> {
   const text = await file.text();
-  const { offerCsv, tell } = useUi.getState();
-  if (text.trim()) offerCsv({ text, name: file.name.replace(/\.[^.]*$/, "") });
+  const { offerCsv, offerNetwork, tell } = useUi.getState();
+  if (text.trim() && NETWORK.test(file.name)) offerNetwork(text);
+  else if (text.trim()) offerCsv({ text, name: file.name.replace(/\.[^.]*$/, "") });
   else tell(`${file.name} is empty.`);
 }
 
-/** A CSV may be dropped anywhere on the page; while one is above it, the page says so. */
+/** A CSV or a network may be dropped anywhere on the page; while one is above it, the page says so. */
 export function FileDrop() {
   const [over, setOver] = useState(false);
   useEffect(() => {
@@ -46,5 +50,12 @@ export function FileDrop() {
       for (const [name, listener] of each) window.removeEventListener(name, listener);
     };
   }, []);
-  return over ? <div className="file-drop">Drop the CSV: a stream that fits it will be proposed</div> : null;
+  const imported = useUi((state) => state.imported);
+  const offerNetwork = useUi((state) => state.offerNetwork);
+  return (
+    <>
+      {over && <div className="file-drop">Drop a CSV for a stream that fits it, or a network (YAML, JSON) to import it</div>}
+      {imported !== null && <ImportDialog start={imported} onClose={() => offerNetwork(null)} />}
+    </>
+  );
 }

@@ -5,11 +5,13 @@ import { Dialog } from "../components/Dialog";
 import { Field } from "../components/Field";
 import { parseNetwork } from "../draft/yaml";
 import { useDraft } from "../store/draft";
+import { useEditReason } from "../store/session";
 import { useUi } from "../store/ui";
 
 /** Take a network from a file or from pasted text; it becomes the draft, and undo brings the old one back. */
-export function ImportDialog({ onClose }: { onClose: () => void }) {
-  const [text, setText] = useState("");
+export function ImportDialog({ start = "", onClose }: { start?: string; onClose: () => void }) {
+  const [text, setText] = useState(start);
+  const reason = useEditReason();
   const running = useDraft((state) => state.draft.network);
   const found = text.trim() ? parseNetwork(text) : null;
   const take = () => {
@@ -37,7 +39,7 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
       </div>
       <footer>
         <Button onClick={onClose}>Cancel</Button>
-        <Button look="primary" disabled={!found || "error" in found} onClick={take} data-testid="import-confirm">
+        <Button look="primary" reason={reason} disabled={!found || "error" in found} onClick={take} data-testid="import-confirm">
           Take it as draft
         </Button>
       </footer>

@@ -48,6 +48,8 @@ export type UiState = {
   messageTone: MessageTone;
   /** Rows that a person has pasted or dropped, until it is known what becomes of them. */
   csv: Csv | null;
+  /** A network that a person has dropped, until it is taken as draft or not. */
+  imported: string | null;
   select: (selected: Selection | null) => void;
   openInspector: (tab: InspectorTab) => void;
   openBottom: (tab: BottomTab) => void;
@@ -59,6 +61,7 @@ export type UiState = {
   ask: (request: NewViewRequest) => void;
   tell: (message: string | null, tone?: MessageTone) => void;
   offerCsv: (csv: Csv | null) => void;
+  offerNetwork: (imported: string | null) => void;
 };
 
 const THEME = "auroral.theme";
@@ -87,6 +90,7 @@ export const useUi = create<UiState>()((set) => ({
   message: null,
   messageTone: "bad",
   csv: null,
+  imported: null,
   select: (selected) => set((state) => ({ selected, inspectorOpen: state.inspectorOpen || (!state.inspectorChosen && selected !== null) })),
   openInspector: (inspectorTab) => set({ inspectorTab, inspectorOpen: true }),
   openBottom: (bottomTab) => set({ bottomTab, bottomOpen: true }),
@@ -100,5 +104,6 @@ export const useUi = create<UiState>()((set) => ({
   setDeployOpen: (deployOpen) => set({ deployOpen }),
   tell: (message, messageTone = "bad") => set({ message, messageTone }),
   offerCsv: (csv) => set({ csv }),
+  offerNetwork: (imported) => set({ imported }),
   ask: (request) => set({ view: { ...request, seq: ++seq } }),
 }));
