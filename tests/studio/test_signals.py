@@ -1,4 +1,4 @@
-"""What an overload, a breakpoint and the optimiser look like: frames of the server with figures added to them."""
+"""How overloads, breakpoints and the optimiser look: figures are added to frames of the server."""
 
 from __future__ import annotations
 

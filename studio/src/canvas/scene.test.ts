@@ -67,6 +67,19 @@ describe("scene", () => {
     expect((scene.nodes.find((node) => node.id === "output:out")?.x ?? 0) - right).toBeLessThanOrEqual(64);
   });
 
+  it("keeps an output beside the group that it reads, below another open group", () => {
+    const two: NetworkDocument = { ...plant, groups: { heat: ["hot", "means"], rest: ["both", "named"] } };
+    const drawn = graphOf(two, null, []);
+    const at = { readings: [24, 40], "group:heat": [260, 40], "group:rest": [260, 160], hot: [24, 40], means: [336, 200], both: [24, 40], named: [276, 40], names: [24, 300], q: [24, 400], "output:out": [512, 164] } as Layout["positions"];
+    const kept: Layout = { positions: at, open: {}, bookmarks: [] };
+    const scene = sceneOf(drawn, groupingOf(two, drawn), kept);
+    const find = (id: string) => scene.nodes.find((node) => node.id === id);
+    expect(find("group:rest")?.y).toBeGreaterThan(160);
+    expect((find("output:out")?.y ?? 0) - (find("group:rest")?.y ?? 0)).toBe(164 - 160);
+    expect(find("readings")?.y).toBe(40);
+    for (const node of scene.nodes) expect(undisplaced(scene, kept, node.id, node.x, node.y)).toEqual(at[node.id]);
+  });
+
   it("hides what a closed group contains and draws its arcs to the group", () => {
     const scene = sceneOf(graph, grouping, layout(false));
     expect(scene.nodes.map((node) => node.id)).not.toContain("hot");
@@ -87,6 +100,17 @@ describe("scene", () => {
   it("keeps the position of a node that was not moved", () => {
     const scene = sceneOf(graph, grouping, layout(true));
     for (const node of scene.nodes) expect(undisplaced(scene, layout(true), node.id, node.x, node.y)).toEqual(positions[node.id]);
+  });
+
+  it("finds a place to keep wherever a node is dropped beside an open group", () => {
+    const scene = sceneOf(graph, grouping, layout(true));
+    const frame = scene.nodes.find((node) => node.id === "group:heat");
+    for (let y = (frame?.y ?? 0) - 40; y < (frame?.y ?? 0) + (frame?.height ?? 0) + 40; y += 9)
+      for (const x of [-300, 1100]) {
+        const kept = { ...layout(true), positions: { ...positions, both: undisplaced(scene, layout(true), "both", x, y) } };
+        const shown = sceneOf(graph, grouping, kept).nodes.find((node) => node.id === "both");
+        expect([Math.round(shown?.x ?? 0), Math.round(shown?.y ?? 0)]).toEqual([x, y]);
+      }
   });
 
   it("names what has no position, by container", () => {

@@ -2,8 +2,8 @@
  * Which nodes are shown, and where.
  *
  * Positions are kept as if every group were closed, relative to the group that they are in. An open group
- * pushes its neighbours to the right of it and below it by as much as it is larger than its card; closing
- * it brings everything back to where it was.
+ * pushes what stands to the right of it and below it by as much as it is larger than its card, so that rows
+ * and columns stay together; closing it brings everything back to where it was.
  */
 
 import type { Layout } from "../api/types";
@@ -172,21 +172,48 @@ function growth(groups: { at: number; by: number }[], size: number): number {
   return total + largest;
 }
 
-/** How far open groups push a node at (x, y) of the same container. */
-function push(x: number, y: number, id: string, open: SceneNode[]): [number, number] {
-  const others = open.filter((group) => group.id !== id);
-  const left = others.filter((group) => x >= group.x + CARD.width);
-  const above = others.filter((group) => !left.includes(group) && y >= group.y + CARD.height);
-  const dx = growth(left.map((group) => ({ at: group.x, by: Math.max(0, group.width - CARD.width) })), CARD.width);
-  const dy = growth(above.map((group) => ({ at: group.y, by: Math.max(0, group.height - CARD.height) })), CARD.height);
-  return [dx, dy];
+type Span = { from: number; size: number };
+/** Along one axis: the size of a closed group's card, and how much of it is beside a neighbour that is not pushed. */
+type Axis = { card: number; beside: number };
+const ACROSS: Axis = { card: CARD.width, beside: 96 };
+const DOWN: Axis = { card: CARD.height, beside: 24 };
+
+/**
+ * How far open groups push what stands at a place along one axis.
+ *
+ * What is beside the beginning of a group stays there, what is past its card moves by as much as the group
+ * has grown, and what is between moves in proportion: so every place beside an open group can be reached.
+ */
+function shift(at: number, groups: Span[], { card, beside }: Axis): number {
+  const passed = (from: number) => Math.min(Math.max((at - from - beside) / (card - beside), 0), 1);
+  return growth(groups.map(({ from, size }) => ({ at: from, by: Math.max(0, size - card) * passed(from) })), card);
 }
+
+/** The place that `shift` brings to `shown`: places and what becomes of them have the same order. */
+function unshifted(shown: number, groups: Span[], axis: Axis): number {
+  let [low, high] = [shown - groups.reduce((all, { size }) => all + size, 0), shown];
+  for (let round = 0; round < 40; round += 1) {
+    const middle = (low + high) / 2;
+    if (middle + shift(middle, groups, axis) < shown) low = middle;
+    else high = middle;
+  }
+  return Math.round(high * 100) / 100;
+}
+
+const spans = (open: SceneNode[], id: string): { across: Span[]; down: Span[] } => {
+  const others = open.filter((group) => group.id !== id);
+  return {
+    across: others.map((group) => ({ from: group.x, size: group.width })),
+    down: others.map((group) => ({ from: group.y, size: group.height })),
+  };
+};
 
 function displaced(own: SceneNode[]): SceneNode[] {
   const open = own.filter((node) => node.open);
   if (!open.length) return own;
   return own.map((node) => {
-    const [dx, dy] = push(node.x, node.y, node.id, open);
+    const { across, down } = spans(open, node.id);
+    const [dx, dy] = [shift(node.x, across, ACROSS), shift(node.y, down, DOWN)];
     return dx || dy ? { ...node, x: node.x + dx, y: node.y + dy } : node;
   });
 }
@@ -197,13 +224,8 @@ export function undisplaced(scene: Scene, layout: Layout, id: string, x: number,
   const open = scene.nodes
     .filter((each) => each.open && each.parent === parent && each.id !== id)
     .map((each) => ({ ...each, x: layout.positions[each.id]?.[0] ?? each.x, y: layout.positions[each.id]?.[1] ?? each.y }));
-  let [px, py] = [x, y];
-  for (let round = 0; round < 4; round += 1) {
-    const [dx, dy] = push(px, py, id, open);
-    if (px + dx === x && py + dy === y) break;
-    [px, py] = [x - dx, y - dy];
-  }
-  return [Math.round(px), Math.round(py)];
+  const { across, down } = spans(open, id);
+  return [unshifted(x, across, ACROSS), unshifted(y, down, DOWN)];
 }
 
 /** Edges between what is shown; what a closed group hides is drawn to the group. Stubs are not connected with each other. */
