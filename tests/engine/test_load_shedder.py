@@ -9,11 +9,14 @@ import pytest
 from auroral import Network, Order, QoS, Window
 from auroral.engine import Engine
 from auroral.engine.runtime.arrival_times import ArrivalTimes
+from auroral.engine.shedding import shedder
 from auroral.engine.shedding.shedder import PERIOD_S, LoadShedder
 from auroral.errors import RunError
 from auroral.network.declarations import EngineOptions
 from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.trains import DEFAULT_TRAIN
+from auroral.shedding import control
+from auroral.shedding.planning import _Planner
 from tests.conformance.sparkless import make_engine
 
 LOSS = QoS(loss=[(1, 1), (0.5, 0.8), (0, 0)])
@@ -284,6 +287,19 @@ def test_what_waits_is_shed_too() -> None:
         assert found["dropped"] > 0.5 * waits
         came = engine.stats()["streams"]["s"]["in"]
         assert engine.dequeue("o").num_rows == came - found["dropped"]
+
+
+def test_plans_are_there_when_an_overload_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shedder, "_PAUSE", 0.0)
+    with make_engine(network()) as engine:
+        period = Periods(engine)
+        for _ in range(40):
+            assert period(200)["drops"] == []
+        monkeypatch.setattr(control, "plan_table", None)
+        monkeypatch.setattr(_Planner, "plan", None)
+        for _ in range(8):
+            found = period(800)
+        assert found["drops"]
 
 
 def test_boxes_that_come_or_go_do_not_end_shedding() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from auroral.shedding.control import (
     differs_much,
 )
 from auroral.shedding.histograms import Histogram
+from auroral.shedding.planning import _Planner
 from tests.shedding.fluid import PERIOD_S, FluidMachine, PeriodReport
 from tests.shedding.sampling import same_value
 
@@ -332,6 +334,52 @@ def test_a_queue_that_gets_shorter_by_itself_is_no_overload() -> None:
     stalled = run(fluid, 0.5, 6)
     fluid.cores = 4 * CAPACITY
     assert not any(report.decision.drops for report in [*stalled, *run(fluid, 0.5, 40)])
+
+
+@pytest.mark.parametrize("load", [1.2, 2.0, 4.0])
+def test_no_plan_is_made_when_an_overload_begins_after_quiet_periods(
+    load: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def count(name: str, of: Any) -> None:
+        def counted(*args: Any) -> Any:
+            made.append(name)
+            return of(*args)
+
+        monkeypatch.setattr(_Planner, name, counted)
+
+    count("plan", _Planner.plan)
+    count("choose", _Planner.choose)
+    fluid = machine()
+    controller = fluid.controller
+    assert controller is not None
+    each: list[int] = []
+    for _ in range(40):
+        run(fluid, 0.3, 1)
+        before = made.count("plan")
+        controller.prepare()
+        each.append(made.count("plan") - before)
+    assert (max(each), each[-1]) == (1, 0), "one plan in a period, until all are there"
+    assert made.count("choose") == 1
+    before = len(made)
+    reports = run(fluid, load, 10)
+    assert any(report.decision.drops for report in reports)
+    assert not made[before:]
+
+
+def test_plans_are_not_made_in_advance_for_large_networks_or_while_tuples_are_dropped() -> None:
+    outputs = {
+        f"o{n}": FlowOutput(f"o{n}", "far", QoS(loss=[(0, 0), (1, 1)])) for n in range(8_000)
+    }
+    controller = LoadController("auto", capacity=CAPACITY)
+    controller.serve(FlowModel(network().boxes, outputs))
+    controller.observe(Observation(PERIOD_S, rates(0.3), QueueTable(network().boxes)))
+    assert not controller.prepare()
+    fluid = machine()
+    run(fluid, 2.0, 10)
+    assert fluid.controller is not None
+    assert not fluid.controller.prepare()
 
 
 def test_plans_are_made_anew_only_if_statistics_change_much() -> None:

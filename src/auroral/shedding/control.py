@@ -7,6 +7,7 @@ How the engine uses it:
     decision = controller.observe(Observation(…))   # once in a period
     if decision.changed: decision.drops             # by superbox; replaces all drops before it
     for note in decision.notes: log.note(note.about, "shed", note.why)
+    controller.prepare()                            # if there is time: a plan for loads to come
 
 `serve` may be called as often as one likes: plans are computed again only if the model differs
 much from the one before. Several drops may sit in front of one superbox, also on the same arc; a
@@ -170,6 +171,8 @@ class LoadController:
         """Rates of the latest periods."""
         self._needs: deque[float] = deque(maxlen=_HOLD)
         self._evidence = OverloadEvidence()
+        self._seen: Observation | None = None
+        """The latest period, unless it says nothing of the load."""
         self._compiling_s = 0.0
         """For how long Spark has compiled without a pause."""
         self._stalled_at_s = -math.inf
@@ -219,6 +222,7 @@ class LoadController:
 
     def observe(self, seen: Observation) -> SheddingDecision:
         """What is dropped after a period in which this was seen."""
+        self._seen = None
         if not self.active:
             return self._decided({}, 0.0, ())
         self._arrived.append(seen.rates)
@@ -226,7 +230,8 @@ class LoadController:
             self._evidence.forget()
             self._capacity.forget_run()
             return SheddingDecision(self._drops, load=self._load, level=self._level)
-        model = self._with_calls(seen.period_s)
+        self._seen = seen
+        model = self._with_calls(seen.period_s, self._rates)
         costs = self._costs = {name: box.cost_s for name, box in model.boxes.items()}
         waits = self._note(seen, model)
         self._is_backlog = self._is_backlog and waits.excess >= 1
@@ -240,6 +245,29 @@ class LoadController:
         if self._level == 1.0 and cause is None:
             return self._decided({}, load, ())
         return self._decide(seen, model, load, cause)
+
+    def prepare(self) -> bool:
+        """Make one more plan for loads to come while nothing is dropped; False if there is none.
+
+        When an overload begins its plan is there then, if streams keep their proportions.
+        """
+        seen = self._seen
+        if seen is None or not self.active or self._level > 1.0 or not any(self._rates.values()):
+            return False
+        if len(self._model.boxes) * len(self._model.outputs) > _MOST_PREPARED:
+            return False
+        model, before = self._with_calls(seen.period_s, self._rates_at_capacity()), self._table
+        table = self._plans(seen, model)
+        return table.prepare() or table is not before
+
+    def forget_plans(self) -> None:
+        """Make all plans anew when they are needed: more will be known then."""
+        self._table = None
+
+    def _rates_at_capacity(self) -> dict[str, float]:
+        """The present rates, raised to where they use up the capacity: trains are long there."""
+        raised = 1 / self._load if 0 < self._load < 1 else 1.0
+        return {stream: rate * raised for stream, rate in self._rates.items()}
 
     def _is_stalled(self, seen: Observation) -> bool:
         """Whether what waits says nothing of the load: because of Spark steps are slow, or were."""
@@ -356,12 +384,12 @@ class LoadController:
         count = len(self._arrived)
         return {name: sum(r.get(name, 0.0) for r in self._arrived) / count for name in names}
 
-    def _with_calls(self, period_s: float) -> FlowModel:
+    def _with_calls(self, period_s: float, rates: Mapping[str, float]) -> FlowModel:
         """The model in which a tuple has its share of a call, and calls cost nothing.
 
         In an overload trains are as long as tuples may wait, so that calls are shared by many.
         """
-        rates = self._rates if any(self._rates.values()) else self._table_rates
+        rates = rates if any(rates.values()) else self._table_rates
         arcs, allowed = flow_rates(self._model, rates), self._allowed_s(period_s)
         boxes = {
             name: replace(
@@ -460,6 +488,12 @@ class LoadController:
         return self._table
 
 
+_MOST_PREPARED = 5_000
+"""Plans are made in advance up to so many boxes times outputs.
+
+Making one takes 3 to 25 µs for each of them, by the graphs: some tens of milliseconds in which the
+engine decides nothing else. Larger networks would stand still for seconds while nothing is wrong.
+"""
 _QUEUE_SEED = 0x51EE
 """Of drops in front of long queues."""
 

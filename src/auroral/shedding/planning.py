@@ -107,7 +107,7 @@ class PlanTable:
     """Plans for loads up to many times the capacity [4 §3.3].
 
     One walk gives them all: a plan for a higher load goes further along it. Each is made when it is
-    asked for the first time.
+    asked for the first time, or in advance (`prepare`).
 
     >>> from auroral.scheduling.flow import FlowBox, FlowOutput
     >>> boxes = {"far": FlowBox("far", ("reports",), {"far": 0.5}, 0.001)}
@@ -142,20 +142,12 @@ class PlanTable:
         above = (level for level in self._levels if level >= load * (1 - 1e-9))
         return next(above, self._levels[-1])
 
-    @classmethod
-    def for_levels(
-        cls,
-        model: FlowModel,
-        rates: Mapping[str, float],
-        *,
-        levels: Sequence[float] = LEVELS,
-        **settings: Any,
-    ) -> PlanTable:
-        """A table with all of its plans made; `settings` are those of `plan_table`."""
-        table = plan_table(model, rates, levels=levels, **settings)
-        for level in (1.0, *levels):
-            table.at(level)
-        return table
+    def prepare(self) -> bool:
+        """Make the plan of the least level that has none; False if all have one."""
+        level = next((one for one in (1.0, *self._levels) if one not in self._plans), None)
+        if level is not None:
+            self.at(level)
+        return level is not None
 
 
 def plan_table(

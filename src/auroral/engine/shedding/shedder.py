@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from auroral.storage import Store
 
 PERIOD_S = 0.5
 """How often it is decided what is dropped."""
+_PAUSE = 100.0
+"""So many times as long as it took to make a plan in advance no other one is made."""
 _SERVED = 4
 """For so many periods costs and values are taken to be as they were."""
 
@@ -98,6 +101,9 @@ class LoadShedder:
         """The way of shedding and the headroom that the controller was made for."""
         self._network: ServedNetwork | None = None
         self._periods = 0
+        self._prepare_at_s = -math.inf
+        """When a plan may be made in advance again."""
+        self._trials: ValueTrials | None = None
 
     @property
     def is_due(self) -> bool:
@@ -161,6 +167,19 @@ class LoadShedder:
         else:
             for note in decision.notes:
                 self._decisions.note(note.about, "shed", note.why)
+        self._prepare(self._controller, now_s)
+
+    def _prepare(self, controller: LoadController, now_s: float) -> None:
+        """Make a plan for an overload to come, if that does not take long.
+
+        Where values are told by trial, too few tuples may be there for it as long as all is quiet.
+        """
+        if now_s >= self._prepare_at_s and self._trials is not None:
+            began_s, self._trials.lacked_sample = time.perf_counter(), False
+            controller.prepare()
+            if self._trials.lacked_sample:
+                controller.forget_plans()
+            self._prepare_at_s = now_s + _PAUSE * (time.perf_counter() - began_s)
 
     def _serve(self, network: ServedNetwork, mode: SheddingMode, capacity: float) -> bool:
         """Let the controller know the network; False if nothing is shed in it.
@@ -210,8 +229,8 @@ class LoadShedder:
             for name, output in outputs.items()
             if output.qos is not None and output.qos.value is not None
         }
-        trials = ValueTrials(self._store, network.checked, values)
-        carry = interval_carrier(network.checked, values, trials)
+        self._trials = ValueTrials(self._store, network.checked, values)
+        carry = interval_carrier(network.checked, values, self._trials)
         self._controller.serve(model, histograms, carry, self._control.may_drop)
 
     def _rates(self, checked: CheckedNetwork, period_s: float) -> dict[str, float]:

@@ -36,6 +36,8 @@ class ValueTrials:
         self._store = store
         self._checked = checked
         self._values = values
+        self.lacked_sample = False
+        """Whether an answer was that no field tells them because too few tuples were there."""
 
     def __call__(self, output: str, arc: str) -> TriedField | None:
         """How an output's values are told on an arc; None if no field tells them."""
@@ -46,6 +48,7 @@ class ValueTrials:
             return None
         rows = self._sample(arc)
         if len(rows) < _LEAST_SAMPLE:
+            self.lacked_sample = True
             return None
         try:
             made = self._made(rows, arc, boxes, target, field)
