@@ -5,6 +5,8 @@ import { placesOf } from "../canvas/scene";
 import { viewport } from "../canvas/viewport";
 import { Button } from "../components/Button";
 import { useDraft } from "../store/draft";
+import { isShared } from "../store/savedLayout";
+import { useEditReason } from "../store/session";
 import { useUi } from "../store/ui";
 import type { Layout } from "../api/types";
 
@@ -31,6 +33,8 @@ export function Bookmarks() {
   const bookmarks = useDraft((state) => state.layout.bookmarks);
   const setLayout = useDraft((state) => state.setLayout);
   const ask = useUi((state) => state.ask);
+  const saved = useDraft((state) => state.savedLayout);
+  const viewing = useEditReason() !== null;
   const [name, setName] = useState("");
   const add = () => {
     const at = viewport();
@@ -54,6 +58,7 @@ export function Bookmarks() {
         </Button>
       </form>
       {!bookmarks.length && <p className="muted side-note">A bookmark keeps what the canvas shows now.</p>}
+      {viewing && <p className="muted side-note">Your bookmarks stay in this browser; those of editors are shared.</p>}
       <ul className="outline-list">
         {bookmarks.map((mark) => (
           <li key={mark.name} className="bookmark">
@@ -61,7 +66,7 @@ export function Bookmarks() {
               <Thumbnail mark={mark} />
               {mark.name}
             </button>
-            <Button look="quiet" icon="trash" aria-label={`Remove ${mark.name}`} onClick={() => setLayout({ bookmarks: bookmarks.filter((each) => each !== mark) })} />
+            <Button look="quiet" icon="trash" aria-label={`Remove ${mark.name}`} reason={viewing && isShared(mark, saved) ? "Shared: removing it needs an editor's token." : null} onClick={() => setLayout({ bookmarks: bookmarks.filter((each) => each !== mark) })} />
           </li>
         ))}
       </ul>

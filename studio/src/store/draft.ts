@@ -6,7 +6,7 @@ import { api, ProblemError } from "../api/client";
 import type { CheckReport, Layout, NetworkDocument, Problem } from "../api/types";
 import { difference, isDirty, same, type Difference } from "../draft/diff";
 import { emptyNetwork } from "../draft/document";
-import { forget, recall, remember } from "./remembered";
+import { forget, recall, recallBookmarks, remember } from "./remembered";
 import { mayEdit } from "./session";
 
 export type Positions = Layout["positions"];
@@ -181,6 +181,8 @@ export async function loadDraft(options: { discard?: boolean; asked?: Asked } = 
   try {
     const [{ network, version }, found] = await (options.asked ?? askNetwork());
     const layout: Layout = { positions: found.positions ?? {}, open: found.open ?? {}, bookmarks: found.bookmarks ?? [] };
+    const own = mayEdit() ? [] : recallBookmarks(network.network);
+    const bookmarks = [...layout.bookmarks.filter((mark) => !own.some((each) => each.name === mark.name)), ...own];
     const kept = options.discard ? null : recall(network.network);
     const goesOn = kept !== null && mayEdit() && !same(kept.draft, network);
     const before = useDraft.getState();
@@ -194,7 +196,7 @@ export async function loadDraft(options: { discard?: boolean; asked?: Asked } = 
       outdated: goesOn && kept.version !== version,
       draft: goesOn ? kept.draft : network,
       diff: goesOn ? difference(network, kept.draft) : NOTHING,
-      layout,
+      layout: { ...layout, bookmarks },
       savedLayout: layout,
       placed: {},
       refusal: null,

@@ -1,6 +1,6 @@
-/** An undeployed draft in the browser, so that reloading the page does not lose it. */
+/** What the browser keeps over a reload: an undeployed draft, and bookmarks of people who may not change the layout. */
 
-import type { NetworkDocument } from "../api/types";
+import type { Layout, NetworkDocument } from "../api/types";
 
 type Remembered = { network: string; version: string; draft: NetworkDocument };
 
@@ -26,5 +26,25 @@ export function recall(network: string): Remembered | null {
     return typeof found.draft === "object" && found.draft !== null ? found : null;
   } catch {
     return null;
+  }
+}
+
+const bookmarksKey = (network: string) => `auroral.bookmarks.${network}`;
+
+export function rememberBookmarks(network: string, bookmarks: Layout["bookmarks"]): void {
+  try {
+    if (bookmarks.length) localStorage.setItem(bookmarksKey(network), JSON.stringify(bookmarks));
+    else localStorage.removeItem(bookmarksKey(network));
+  } catch {
+    // They stay until the page is left.
+  }
+}
+
+export function recallBookmarks(network: string): Layout["bookmarks"] {
+  try {
+    const found = JSON.parse(localStorage.getItem(bookmarksKey(network)) ?? "[]") as unknown;
+    return Array.isArray(found) ? (found as Layout["bookmarks"]) : [];
+  } catch {
+    return [];
   }
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 import { api, ProblemError } from "../api/client";
 import type { Layout, ServerInfo } from "../api/types";
-import { useDraft } from "./draft";
+import { loadDraft, useDraft } from "./draft";
 import { layoutChange, saveLayoutSoon } from "./savedLayout";
 import { useSession } from "./session";
 
@@ -50,4 +50,24 @@ it("sends again what could not be saved, and at once when the page goes", async 
   setLayout({ positions: { a: [8, 8] } });
   window.dispatchEvent(new Event("pagehide"));
   expect(send).toHaveBeenLastCalledWith(expect.objectContaining({ positions: { a: [8, 8] } }), true);
+});
+
+it("keeps bookmarks of a viewer in the browser, beside those that the server has", async () => {
+  const shared = { name: "all", x: 0, y: 0, zoom: 1 };
+  const own = { name: "mine", x: 5, y: 5, zoom: 2 };
+  const send = vi.spyOn(api, "changeLayout").mockResolvedValue(null);
+  vi.spyOn(api, "network").mockResolvedValue({ network: { network: "plant" }, version: "1" });
+  vi.spyOn(api, "layout").mockResolvedValue(layout({}, { bookmarks: [shared] }));
+  vi.spyOn(api, "check").mockResolvedValue({ ok: true, problems: [], cautions: [], arcs: {}, queries: {} });
+  useSession.setState({ server: { role: "viewer" } as ServerInfo });
+  await loadDraft();
+  useDraft.getState().setLayout({ bookmarks: [shared, own] });
+  await vi.advanceTimersByTimeAsync(700);
+  expect(send).not.toHaveBeenCalled();
+  await loadDraft();
+  expect(useDraft.getState().layout.bookmarks).toEqual([shared, own]);
+  useDraft.getState().setLayout({ bookmarks: [shared] });
+  await vi.advanceTimersByTimeAsync(700);
+  await loadDraft();
+  expect(useDraft.getState().layout.bookmarks).toEqual([shared]);
 });

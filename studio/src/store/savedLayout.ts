@@ -4,6 +4,7 @@ import { api, ProblemError } from "../api/client";
 import type { Layout, LayoutChange } from "../api/types";
 import { same } from "../draft/diff";
 import { settled, useDraft, type Positions } from "./draft";
+import { rememberBookmarks } from "./remembered";
 import { mayEdit } from "./session";
 
 /** Entries that are new or other in `now`; null for those that are gone. */
@@ -24,10 +25,14 @@ export function layoutChange(before: Layout, now: Layout, placed: Positions): La
   return chosen ? change : null;
 }
 
+/** Whether the server has a bookmark; the others of people who may not change the layout stay in their browser. */
+export const isShared = (mark: Layout["bookmarks"][number], saved: Layout): boolean => saved.bookmarks.some((each) => same(each, mark));
+
 let saving = false;
 
 async function saveNow(leaving = false): Promise<void> {
-  const { layout, savedLayout, placed, loaded } = useDraft.getState();
+  const { layout, savedLayout, placed, loaded, deployed } = useDraft.getState();
+  if (loaded && !mayEdit()) rememberBookmarks(deployed.network, layout.bookmarks.filter((mark) => !isShared(mark, savedLayout)));
   const change = loaded && mayEdit() ? layoutChange(savedLayout, layout, placed) : null;
   if (!change) return;
   if (saving && !leaving) return saveLayoutSoon();
