@@ -116,7 +116,7 @@ def site(
         kept = None if file is None else NetworkFile(file)
         service = EngineService(engine, given, file=kept, state=state)
         tokens = AccessTokens.made()
-        http = HttpServer(create_app(service, tokens), "127.0.0.1", 0)
+        http = HttpServer(create_app(service, tokens), "127.0.0.1", 0, limits=given.limits)
         http.start()
         found = Site(engine, service, http, tokens)
         try:

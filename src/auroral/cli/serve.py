@@ -156,7 +156,9 @@ def serve(
         service = EngineService(engine, settings, file=NetworkFile(file), state=state)
         stack.callback(service.close)
         tokens = AccessTokens.kept(_token_path(token_file, state, stack))
-        server = HttpServer(create_app(service, tokens), host, port, tls, bound=bound)
+        server = HttpServer(
+            create_app(service, tokens), host, port, tls, bound=bound, limits=settings.limits
+        )
         feeds = _feeds(
             engine, flight, lines, tokens, tls, insecure=insecure, limits=settings.limits
         )

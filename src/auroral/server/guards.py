@@ -5,6 +5,7 @@ Plain ASGI, so that nothing of a body is read before a request is known to be we
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import secrets
@@ -18,6 +19,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auroral.server.body_budget import BodyBudget
+from auroral.server.connections import ABORT
 from auroral.server.metrics import ServerFigures
 from auroral.server.problems import PROBLEM_JSON, RequestError, problem_body, too_large
 from auroral.server.settings import ServerLimits
@@ -39,8 +41,10 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 """On every answer."""
+_PART_BYTES = 64 << 10
 _TRY_AGAIN_LATER, _POLICY_VIOLATION = 1013, 1008
 access_log = logging.getLogger("auroral.server.access")
+_log_of_server = logging.getLogger("auroral.server")
 
 
 class RequestGuard:
@@ -55,6 +59,8 @@ class RequestGuard:
         """Under way now."""
         self.sockets = 0
         """Open now."""
+        self.unsent = 0
+        """Bytes of answers that their clients have not taken yet."""
         self._answered: Counter[int] = Counter()
         self._seconds = 0.0
         self._started_s = time.time()
@@ -76,6 +82,9 @@ class RequestGuard:
                     headers.setdefault(name, value)
             elif message["type"] == "websocket.accept":
                 status[0] = 101
+            elif message["type"] == "http.response.body":
+                await self._hand_out(scope, message, send)
+                return
             await send(message)
 
         try:
@@ -86,6 +95,32 @@ class RequestGuard:
                 self._answered[status[0]] += 1
                 self._seconds += seconds
             _log(scope, request, status[0], seconds)
+
+    async def _hand_out(self, scope: Scope, message: Message, send: Send) -> None:
+        """Send a body in parts, each when the client has taken what came before.
+
+        So a request is under way, and counted, until its answer is taken. Who takes nothing for a
+        while is cut off.
+        """
+        body = message.get("body", b"")
+        left = len(body)
+        self.unsent += left
+        try:
+            for at in range(0, max(left, 1), _PART_BYTES):
+                part = body[at : at + _PART_BYTES]
+                more = message.get("more_body", False) or at + _PART_BYTES < len(body)
+                async with asyncio.timeout(self._limits.slow_socket_s):
+                    await send({**message, "body": part, "more_body": more})
+                left -= len(part)
+                self.unsent -= len(part)
+        except TimeoutError:
+            abort = scope["state"].get(ABORT)
+            if abort is None:  # a server that is not ours
+                raise
+            _log_cut(scope)
+            abort()
+        finally:
+            self.unsent -= left
 
     def figures(self) -> ServerFigures:
         """What metrics tell of requests."""
@@ -129,6 +164,13 @@ class RequestGuard:
                 429,
                 "TOO_MANY_CONNECTIONS",
                 "the server has as many connections as it may",
+                headers={"Retry-After": "1"},
+            )
+        if counted and self.unsent > self._limits.total_answer_bytes:
+            raise RequestError(
+                429,
+                "TOO_MANY_CALLS",
+                "clients have not taken enough of the answers that were made for them",
                 headers={"Retry-After": "1"},
             )
         length = headers.get("content-length", "0")
@@ -192,6 +234,11 @@ async def refuse(scope: Scope, receive: Receive, send: Send, error: RequestError
         return
     code = _TRY_AGAIN_LATER if error.status == 429 else _POLICY_VIOLATION
     await send({"type": "websocket.close", "code": code, "reason": error.code})
+
+
+def _log_cut(scope: Scope) -> None:
+    client = scope.get("client")
+    _log_of_server.warning("%s takes nothing of its answer and is cut off", client and client[0])
 
 
 def _log(scope: Scope, request: str, status: int, seconds: float) -> None:

@@ -13,11 +13,14 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from auroral.errors import RunError, UsageError
+from auroral.server.connections import bounded_by
 from auroral.server.guards import LOOPBACK
+from auroral.server.settings import ServerLimits
 
 _BACKLOG = 512
 _FRAME_BYTES = 1 << 20
 _FINISH_S = 10
+_KERNEL_BYTES = 256 << 10
 
 
 @dataclass(frozen=True)
@@ -78,14 +81,18 @@ class HttpServer:
         tls: TlsFiles | None = None,
         *,
         bound: socket.socket | None = None,
+        limits: ServerLimits | None = None,
     ):
         """With `bound` it listens on a socket that has its port already."""
         self._host = host.strip("[]")
         self._tls = tls
         self._socket = bound or bound_socket(host, port)
+        # Connections inherit it: what a client does not read waits here, where it can be seen.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
         self._socket.listen(_BACKLOG)
         config = uvicorn.Config(
             app,
+            http=bounded_by(limits or ServerLimits()),
             log_config=None,
             access_log=False,
             server_header=False,

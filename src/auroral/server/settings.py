@@ -23,6 +23,13 @@ class ServerLimits:
     """The most rows of one request."""
     answer_rows: int = 100_000
     """The most rows of one answer; a table with more is marked `truncated`."""
+    connections: int = 512
+    """Connections of HTTP and WebSockets at the same time; each takes one of the files that a
+    process may have open, of which there are often 1,024."""
+    header_s: float = 15.0
+    """How long a client may take for the headers of a request, also of the first."""
+    total_answer_bytes: int = 256 << 20
+    """What the answers under way may have together that their clients have not taken yet."""
     requests: int = 256
     """Requests at the same time."""
     flights: int = 64
@@ -32,7 +39,7 @@ class ServerLimits:
     request_s: float = 60.0
     """After so many seconds a request is answered with TIMEOUT; what it began goes on."""
     slow_socket_s: float = 15.0
-    """A client that takes no frame for so long is disconnected."""
+    """A client that takes nothing of a frame or an answer for so long is disconnected."""
     workers: int = 16
     """Threads that call the engine for those who change or feed it; as many for those who look."""
     selects: int = 2
