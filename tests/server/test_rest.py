@@ -371,7 +371,10 @@ def test_layouts_are_kept_beside_the_file(fresh: Site, tmp_path: Path) -> None:
     layout = {
         "positions": {"hot": [10.0, 20.5]},
         "open": {"alarms": True},
-        "bookmarks": [{"name": "all", "x": 0.0, "y": 0.0, "zoom": 1.0}],
+        "bookmarks": [
+            {"name": "all", "x": 0.0, "y": 0.0, "zoom": 1.0},
+            {"name": "near", "x": 5.0, "y": 0.0, "zoom": 2.0, "group": "alarms"},
+        ],
     }
     assert fresh.ask("PUT", "layout", json=layout).status_code == 204
     assert fresh.get("layout") == layout

@@ -82,6 +82,8 @@ class Bookmark(WireModel):
     x: float
     y: float
     zoom: float
+    group: str | None = None
+    """The group that was shown alone."""
 
 
 class StudioLayout(WireModel):

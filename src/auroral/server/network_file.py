@@ -71,7 +71,9 @@ class NetworkFile:
 
     def save_layout(self, layout: StudioLayout) -> None:
         """Keep where people put things."""
-        text = json.dumps(layout.model_dump(mode="json"), indent=1, ensure_ascii=False)
+        text = json.dumps(
+            layout.model_dump(mode="json", exclude_none=True), indent=1, ensure_ascii=False
+        )
         replace_file(self.layout_path, text.encode())
 
 

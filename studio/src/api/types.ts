@@ -61,7 +61,8 @@ export type ChangeReport = {
 export type Layout = {
   positions: Record<string, [number, number]>;
   open: Record<string, boolean>;
-  bookmarks: { name: string; x: number; y: number; zoom: number }[];
+  /** `group`: the group that was shown alone. */
+  bookmarks: { name: string; x: number; y: number; zoom: number; group?: string }[];
 };
 
 /** What one person has changed of the layout; null removes. */

@@ -26,6 +26,13 @@ export function reveal(id: string): void {
   setGroupOpen(path.slice(path.indexOf(focus() ?? "") + 1), true);
 }
 
+/** Show the content of a group alone without moving the view; null, or a group that is no more: everything. */
+export function showAlone(id: string | null): void {
+  const { grouping } = useModel.getState();
+  const path = id !== null && grouping.groups.has(id) ? [...around(grouping, id), id] : [];
+  if (focus() !== (path.at(-1) ?? null)) useFocus.setState({ path });
+}
+
 /** Show the content of a group alone; "" shows everything again. */
 export function zoomInto(id: string): void {
   useFocus.setState({ path: id ? [...around(useModel.getState().grouping, id), id] : [] });

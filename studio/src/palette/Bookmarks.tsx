@@ -1,5 +1,7 @@
 import { useState } from "react";
 
+import { useFocus } from "../canvas/focus";
+import { showAlone } from "../canvas/groups";
 import { useModel } from "../canvas/model";
 import { placesOf } from "../canvas/scene";
 import { viewport } from "../canvas/viewport";
@@ -28,11 +30,18 @@ function Thumbnail({ mark }: { mark: Bookmark }) {
   );
 }
 
+/** Show what the canvas showed: the place, and the group that was shown alone if it is still there. */
+function openBookmark({ x, y, zoom, group }: Bookmark): void {
+  showAlone(group ?? null);
+  useUi.getState().ask({ kind: "goto", x, y, zoom });
+}
+
 /** Places on the canvas to return to; kept in the layout. */
 export function Bookmarks() {
   const bookmarks = useDraft((state) => state.layout.bookmarks);
   const setLayout = useDraft((state) => state.setLayout);
-  const ask = useUi((state) => state.ask);
+  const group = useFocus((state) => state.path.at(-1) ?? null);
+  const groups = useModel((state) => state.grouping.groups);
   const saved = useDraft((state) => state.savedLayout);
   const viewing = useEditReason() !== null;
   const [name, setName] = useState("");
@@ -40,7 +49,7 @@ export function Bookmarks() {
     const at = viewport();
     if (!at) return;
     const title = name.trim() || `place ${bookmarks.length + 1}`;
-    setLayout({ bookmarks: [...bookmarks.filter((mark) => mark.name !== title), { name: title, ...at }] });
+    setLayout({ bookmarks: [...bookmarks.filter((mark) => mark.name !== title), { name: title, ...at, ...(group === null ? {} : { group }) }] });
     setName("");
   };
   return (
@@ -62,9 +71,10 @@ export function Bookmarks() {
       <ul className="outline-list">
         {bookmarks.map((mark) => (
           <li key={mark.name} className="bookmark">
-            <button type="button" onClick={() => ask({ kind: "goto", x: mark.x, y: mark.y, zoom: mark.zoom })}>
-              <Thumbnail mark={mark} />
+            <button type="button" onClick={() => openBookmark(mark)}>
+              {(mark.group ?? null) === group && <Thumbnail mark={mark} />}
               {mark.name}
+              {mark.group && <span className="muted"> in {groups.get(mark.group)?.title ?? mark.group}</span>}
             </button>
             <Button look="quiet" icon="trash" aria-label={`Remove ${mark.name}`} reason={viewing && isShared(mark, saved) ? "Shared: removing it needs an editor's token." : null} onClick={() => setLayout({ bookmarks: bookmarks.filter((each) => each !== mark) })} />
           </li>

@@ -141,7 +141,7 @@ async def remove_query(request: Request, query: str) -> ChangeReport:
     return ChangeReport(**_report(made.report))
 
 
-@router.get("/layout")
+@router.get("/layout", response_model_exclude_none=True)
 @needs("viewer")
 async def get_layout(request: Request) -> StudioLayout:
     """Where people put things on the canvas."""
