@@ -120,6 +120,8 @@ MISTAKES = [
     ("engine: {headroom: 0.8", "engine: [1] #", "BAD_PARAMETER", 24, "engine", ("headroom, scheduler",)),
     ("engine: {headroom: 0.8", "engine: [] #", "BAD_PARAMETER", 24, "engine", ("headroom, scheduler",)),
     ("headroom: 0.8", "headroom: 2", "BAD_PARAMETER", 24, "engine", ("at most 1", "found 2")),
+    ("headroom: 0.8", "memory: 1 KB", "BAD_PARAMETER", 24, "engine", ("1 MB at least", "no train would fit")),
+    ("headroom: 0.8", "step_timeout: soon", "BAD_DURATION", 24, "engine", ("step_timeout", "a number and a unit")),
     ("headroom: 0.8", "headroom: true", "BAD_PARAMETER", 24, "engine", ("a number, found True",)),
     ("headroom: 0.8", "headroom: '0.8'", "BAD_PARAMETER", 24, "engine", ("a number, found '0.8'",)),
     ("headroom: 0.8", "train: 0", "BAD_PARAMETER", 24, "engine", ("more than 0",)),

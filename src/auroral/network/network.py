@@ -542,6 +542,8 @@ class Network:
             return cls.model_validate(declared, context=IN_NETWORK)
         except ValidationError as error:
             raise validation.explained(error, cls, declared, self.positions, path) from None
+        except NetworkError as error:
+            raise self.locate(error, *path) from None
 
     def _require_name(self, name: Any, what: str, path: tuple[str, ...]) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
