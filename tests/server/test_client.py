@@ -63,9 +63,13 @@ def plant() -> au.Network:
     network = hot_network()
     network.output("all", network.stream("readings", schema=TYPES).filter("true"))
     document = network.document()
-    document["queries"] = {"near": "SELECT sid FROM reports WHERE pos < 0"}
+    document["queries"] = {
+        "near": "SELECT sid FROM reports WHERE pos < 0",
+        "cheap": "SELECT n, at, price FROM readings WHERE price < 9",
+    }
     document["connection_points"] = {
-        "recent": {"on": "reports", "keep": {"rows": 100}, "key": "sid"}
+        "recent": {"on": "reports", "keep": {"rows": 100}, "key": "sid"},
+        "whole": {"on": "readings", "keep": "all"},
     }
     return au.Network.parse(document)
 
@@ -238,6 +242,71 @@ def test_an_output_is_followed(server: Served, client: Client) -> None:
     assert client.dequeue("hot").num_rows == 1
     with pytest.raises(UsageError, match="UNKNOWN_OUTPUT"):
         client.follow("cold")
+
+
+def test_results_of_every_kind_are_followed_with_their_types(
+    server: Served, client: Client
+) -> None:
+    attached = client.attach("whole", "SELECT n, at, day, price, x FROM whole")
+    for name in ("all", "cheap", attached):
+        with client.follow(name) as ours, server.engine.follow(name) as theirs:
+            client.enqueue("readings", [READING])
+            client.drain(20)
+            found, wanted = ours.next(20), theirs.next(20)
+            assert found is not None
+            assert wanted is not None
+            assert found.schema == wanted.schema, name
+            assert found.to_pylist() == wanted.to_pylist()
+            assert ours.output == theirs.output
+    client.detach(attached)
+
+
+def test_traces_are_those_of_the_engine(server: Served, client: Client) -> None:
+    client.pause()
+    client.enqueue("readings", [READING] * 101)
+    client.enqueue("reports", [REPORT])
+    trace = client.step("train", count=3)
+    assert trace == server.engine.debug_state()["trace"]
+    assert client.debug_state() == server.engine.debug_state()
+    assert {entry["step"] for entry in trace} >= {0, 1}
+    whole = next(entry for entry in trace if entry["box"] == "filter_2")
+    assert whole["out"]["filter_2"][0] == READING
+    assert whole["truncated"]["filter_2"] == 1
+    assert client.resume() == server.engine.debug_state()
+    client.drain(20)
+    id = client.set_breakpoint("all", "n > 1")
+    client.enqueue("readings", [READING])
+    with pytest.raises(UsageError, match="PAUSED"):
+        client.drain(20)
+    state = client.debug_state()
+    assert state["hit"]["tuple"] == READING
+    assert state == server.engine.debug_state()
+    client.remove_breakpoint(id)
+    client.step("train", count=9)
+    client.enqueue("readings", [{"n": 1, "tags": []}])
+    trace = client.step("train", count=2)
+    outs = [entry["out"] for entry in trace if entry["box"] == "filter_2"]
+    assert [row["tags"] for row in outs[0]["filter_2"]] == [[]]
+    assert trace == server.engine.debug_state()["trace"]
+    client.resume()
+
+
+def test_a_breakpoint_that_is_off_is_never_on(server: Served, client: Client) -> None:
+    armed: list[bool] = []
+    engine = server.engine
+    set_breakpoint = engine.set_breakpoint
+
+    def setting(*given: Any, **more: Any) -> str:
+        armed.append(more.get("enabled", True))
+        return set_breakpoint(*given, **more)
+
+    engine.set_breakpoint = setting  # type: ignore[method-assign]
+    try:
+        client.remove_breakpoint(client.set_breakpoint("reports", enabled=False))
+        client.remove_breakpoint(client.set_breakpoint("reports"))
+    finally:
+        del engine.set_breakpoint
+    assert armed == [False, True]
 
 
 def test_what_runs_can_be_stopped_and_looked_at(client: Client) -> None:

@@ -104,6 +104,13 @@ def test_subscriptions_that_do_not_fit_are_told(plant: Site, text: str) -> None:
         assert next(frames(opened, "picture"))["whole"]
 
 
+FIELDS = [
+    {"name": "machine", "type": "string"},
+    {"name": "at", "type": "int"},
+    {"name": "celsius", "type": "double"},
+]
+
+
 def test_followers_get_results_without_taking_them(plant: Site) -> None:
     plant.engine.drain(10)
     plant.get("outputs/alerts")
@@ -111,7 +118,11 @@ def test_followers_get_results_without_taking_them(plant: Site) -> None:
         assert json.loads(opened.recv(timeout=20)) == {"rows": [], "dropped": 0}  # it follows now
         row = {"machine": "saw", "at": 200, "celsius": 150.0}
         plant.ask("POST", "streams/readings", json=[row])
-        assert json.loads(opened.recv(timeout=20)) == {"rows": [row], "dropped": 0}
+        assert json.loads(opened.recv(timeout=20)) == {
+            "fields": FIELDS,
+            "rows": [row],
+            "dropped": 0,
+        }
     plant.engine.drain(10)
     assert plant.get("outputs/alerts")["rows"] == [["saw", 200, 150.0]]
 
@@ -130,7 +141,11 @@ def test_rows_of_followers_are_converted_beside_the_event_loop(
         assert json.loads(opened.recv(timeout=20)) == {"rows": [], "dropped": 0}
         row = {"machine": "saw", "at": 300, "celsius": 150.0}
         plant.ask("POST", "streams/readings", json=[row])
-        assert json.loads(opened.recv(timeout=20)) == {"rows": [row], "dropped": 0}
+        assert json.loads(opened.recv(timeout=20)) == {
+            "fields": FIELDS,
+            "rows": [row],
+            "dropped": 0,
+        }
     assert len(threads) == 1
     assert threads[0].startswith("auroral-serve-followers")
     plant.engine.dequeue("alerts")

@@ -358,6 +358,11 @@ def test_pausing_and_stepping(plant: Site) -> None:
     step = plant.ask("POST", "control/step", json={"kind": "tuple"}).json()
     hot = next(entry for entry in step["trace"] if entry["box"] == "hot")
     assert hot["out"]["hot"]["rows"] == [{"machine": "saw", "at": 60, "celsius": 130.0}]
+    assert (hot["step"], len(hot["moments"])) == (0, 2)
+    wanted = {"arc": "hot", "condition": "at > 60", "enabled": False}
+    off = plant.ask("POST", "control/breakpoints", json=wanted).json()["id"]
+    assert [b["enabled"] for b in plant.get("control")["breakpoints"]] == [False]
+    assert plant.ask("DELETE", f"control/breakpoints/{off}").status_code == 204
     made = plant.ask("POST", "control/breakpoints", json={"arc": "hot", "condition": "at > 60"})
     id = made.json()["id"]
     assert plant.ask("PATCH", f"control/breakpoints/{id}", json={"enabled": False}).status_code

@@ -17,6 +17,7 @@ import typer
 from auroral.cli.display import outside_lines, status_line
 from auroral.cli.written import TableWriter, write_tables
 from auroral.client import Client
+from auroral.client.rows import as_json as plain
 from auroral.errors import UsageError
 from auroral.io.readers import lexer
 from auroral.io.readers.blocks import blocks, cannot_read, cut_lines
@@ -330,16 +331,17 @@ def step(
     with connected(server, token, token_file, ca) as client:
         trace = client.step(kind, application, count)
     if as_json:
-        typer.echo(json.dumps(trace, indent=2))
+        typer.echo(json.dumps(plain(trace), indent=2))
         return
     for entry in trace:
         typer.echo(f"{entry['box']} ({entry['seconds'] * 1000:.1f} ms)")
         for way in ("in", "out"):
-            for arc, found in entry[way].items():
-                more = f" … {found['truncated']} more" if found["truncated"] else ""
-                typer.echo(f"  {way} {arc}: {len(found['rows'])} tuples{more}")
-                for row in found["rows"]:
-                    typer.echo(f"    {json.dumps(row, ensure_ascii=False)}")
+            for arc, rows in entry[way].items():
+                left_out = entry["truncated"].get(arc)
+                more = f" … {left_out} more" if left_out else ""
+                typer.echo(f"  {way} {arc}: {len(rows)} tuples{more}")
+                for row in rows:
+                    typer.echo(f"    {json.dumps(plain(row), ensure_ascii=False)}")
     if not trace:
         typer.echo("nothing waits")
 

@@ -24,9 +24,9 @@ from auroral.client.rows import (
     lists_of,
     parts_of,
     table_of,
-    typed,
 )
 from auroral.client.taking import PAGE, PageTaker
+from auroral.client.traces import state_of, trace_of
 from auroral.client.transport import ARROW, JSON, Transport, error_of, named
 from auroral.errors import NetworkError, RunError, UsageError
 from auroral.network.network import Network
@@ -174,14 +174,7 @@ class Client:
 
     def follow(self, output: str) -> RemoteFollower:
         """Follow what an output or query gives from now on, without taking it."""
-        types = self._types_of(output)
-
-        def read(rows: list[Any]) -> pa.Table:
-            if types is None:
-                return pa.Table.from_pylist(rows)
-            return typed([tuple(row.get(name) for name in types) for row in rows], [*types.items()])
-
-        return RemoteFollower(self._server, output, read)
+        return RemoteFollower(self._server, output)
 
     def table(self, name: str) -> pa.Table:
         """The rows of a table as they are now, in the order of its key.
@@ -390,32 +383,32 @@ class Client:
 
     def pause(self, application: str | None = None) -> dict[str, Any]:
         """Let nothing run, or no box that serves only paused outputs; returns `debug_state()`."""
-        return dict(self._server.json("POST", "control/pause", body={"application": application}))
+        body = {"application": application}
+        return state_of(self._server.json("POST", "control/pause", body=body))
 
     def resume(self, application: str | None = None) -> dict[str, Any]:
         """Go on after `pause` or a breakpoint, with everything or one output."""
-        return dict(self._server.json("POST", "control/resume", body={"application": application}))
+        body = {"application": application}
+        return state_of(self._server.json("POST", "control/resume", body=body))
 
     def step(
         self, kind: str = "train", application: str | None = None, count: int = 1
     ) -> list[dict[str, Any]]:
         """While paused, run the next train, or the next moment through all boxes it reaches."""
         body = {"kind": kind, "application": application, "count": count}
-        return list(self._server.json("POST", "control/step", body=body)["trace"])
+        trace = self._server.json("POST", "control/step", body=body)["trace"]
+        return trace_of(trace)
 
     def debug_state(self) -> dict[str, Any]:
         """Whether and what is paused, which breakpoint was hit, all breakpoints, the last trace."""
-        return dict(self._server.json("GET", "control"))
+        return state_of(self._server.json("GET", "control"))
 
     def set_breakpoint(
         self, arc: str, condition: str | None = None, *, enabled: bool = True
     ) -> str:
         """Pause before a tuple of an arc that satisfies a condition is processed; returns an id."""
-        body = {"arc": arc, "condition": condition}
-        id = str(self._server.json("POST", "control/breakpoints", body=body)["id"])
-        if not enabled:
-            self.enable_breakpoint(id, False)
-        return id
+        body = {"arc": arc, "condition": condition, "enabled": enabled}
+        return str(self._server.json("POST", "control/breakpoints", body=body)["id"])
 
     def remove_breakpoint(self, id: str) -> None:
         """Forget a breakpoint."""
@@ -452,17 +445,6 @@ class Client:
                 return Schema(())
             self._schemas[stream] = Schema.parse(declared[stream]["schema"])
         return self._schemas[stream]
-
-    def _types_of(self, output: str) -> dict[str, str] | None:
-        """The fields of an output or query and their types; None if only rows can tell."""
-        document = self._server.json("GET", "network")
-        report = self._server.json("POST", "check", body=document)
-        declared = document.get("outputs", {}).get(output)
-        if declared is not None:
-            fields = report["arcs"].get(declared["from"], {}).get("fields")
-        else:
-            fields = report["queries"].get(output)
-        return None if fields is None else {f["name"]: f["type"] for f in fields}
 
 
 def _as_batch(rows: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from auroral.client.rows import typed
 from auroral.client.transport import API, Transport, error_of, named, told, unreachable
 from auroral.errors import RunError
 
@@ -24,8 +25,8 @@ class RemoteFollower:
     It is an iterator over tables that ends with the connection, and a context manager.
     """
 
-    def __init__(self, server: Transport, output: str, read: Callable[[list[Any]], pa.Table]):
-        self._read = read
+    def __init__(self, server: Transport, output: str):
+        self.output = output
         self._url = server.url
         self.dropped = 0
         """How many rows went because the reader was slow."""
@@ -45,11 +46,11 @@ class RemoteFollower:
                 found = self._message(left)
             except TimeoutError:
                 return None
-            if found:
-                return self._read(found)
+            if found is not None:
+                return found
 
-    def _message(self, timeout_s: float | None) -> list[Any]:
-        """The rows of the next message."""
+    def _message(self, timeout_s: float | None) -> pa.Table | None:
+        """The rows of the next message; None if it has none."""
         try:
             message = json.loads(self._connection.recv(timeout_s))
         except ConnectionClosed as error:
@@ -57,7 +58,7 @@ class RemoteFollower:
         if message.get("type") == "error":
             raise error_of(message["problem"])
         self.dropped += int(message.get("dropped", 0))
-        return list(message.get("rows", ()))
+        return _table(message) if message.get("rows") else None
 
     def __iter__(self) -> Iterator[pa.Table]:
         while True:
@@ -84,6 +85,12 @@ class RemoteFollower:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _table(message: Mapping[str, Any]) -> pa.Table:
+    """The rows of a message, of the types that it tells."""
+    declared = [(field["name"], field["type"]) for field in message["fields"]]
+    return typed([[row[name] for name, _ in declared] for row in message["rows"]], declared)
 
 
 def open_socket(server: Transport, path: str) -> ClientConnection:

@@ -26,7 +26,13 @@ from auroral.server.offload import EngineCalls
 from auroral.server.problems import RequestError, bad_body, problem_of, problem_response
 from auroral.server.sampler import PictureSampler, PictureState
 from auroral.server.service import EngineService
-from auroral.server.wire_rows import json_bytes, json_value, row_objects, table_document
+from auroral.server.wire_rows import (
+    fields_of,
+    json_bytes,
+    json_value,
+    row_objects,
+    table_document,
+)
 
 MOST_SAMPLES = 16
 MOST_STORIES = 16
@@ -231,10 +237,11 @@ def _next_frames(follower: Follower, told: int) -> tuple[list[str], int]:
     if table is None and dropped == told:
         return [], told
     rows = [] if table is None else row_objects(table)
+    fields = {} if table is None else {"fields": fields_of(table.schema)}
     frames = []
     for at in range(0, max(len(rows), 1), _MESSAGE_ROWS):
         part = rows[at : at + _MESSAGE_ROWS]
-        frames.append(_frame({"rows": part, "dropped": dropped - told}))
+        frames.append(_frame({**fields, "rows": part, "dropped": dropped - told}))
         told = dropped
     return frames, told
 

@@ -290,6 +290,7 @@ class NewBreakpoint(WireModel):
 
     arc: Name
     condition: Annotated[str, Field(max_length=100_000)] | None = None
+    enabled: bool = True
 
 
 class BreakpointSwitch(WireModel):
@@ -314,6 +315,8 @@ class HitReport(WireModel):
     breakpoint: str
     arc: str
     moment: int
+    fields: list[FieldInfo]
+    """The types of its values; none if they cannot be told by the values."""
     tuple: dict[str, Json]
     at_us: int
 
@@ -321,6 +324,8 @@ class HitReport(WireModel):
 class TraceRows(WireModel):
     """Tuples on an arc during a step, and how many more there were."""
 
+    fields: list[FieldInfo]
+    """The types of their values; none if they cannot be told by the values."""
     rows: list[dict[str, Json]]
     truncated: int
 
@@ -328,8 +333,11 @@ class TraceRows(WireModel):
 class TraceEntry(WireModel):
     """What a box did in a step."""
 
+    step: int
     box: str
     superbox: str
+    moments: tuple[int, int]
+    """The first moment, and the one after the last."""
     in_: Annotated[dict[str, TraceRows], Field(alias="in")]
     out: dict[str, TraceRows]
     held: int | None

@@ -77,9 +77,10 @@ async def set_breakpoint(request: Request, wanted: NewBreakpoint) -> IdentifiedT
     found = await audited(
         request,
         "set breakpoint",
-        lambda: engine.set_breakpoint(wanted.arc, wanted.condition),
+        lambda: engine.set_breakpoint(wanted.arc, wanted.condition, enabled=wanted.enabled),
         arc=wanted.arc,
         condition=wanted.condition,
+        enabled=wanted.enabled,
     )
     return IdentifiedThing(id=found)
 
