@@ -131,6 +131,30 @@ def test_the_end_does_not_wait_for_what_hangs(
         go_on.set()
 
 
+def test_pictures_of_an_engine_that_hangs_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits shares one call; the end does not wait for it."""
+    asked, go_on = threading.Semaphore(0), threading.Event()
+
+    def hang(_engine: Engine) -> Any:
+        asked.release()
+        go_on.wait(WAIT_S)
+
+    monkeypatch.setattr(Engine, "stats", hang)
+    try:
+        with site(limits=replace(LIMITS, request_s=0.4)) as found, ThreadPoolExecutor(6) as pool:
+            paths = ["picture", "history/hot", "history/*"] * 2
+            told = list(pool.map(lambda path: found.ask("GET", path, role="viewer"), paths))
+            assert {(one.status_code, one.json()["code"]) for one in told} == {(503, "TIMEOUT")}
+            assert asked.acquire(timeout=WAIT_S)
+            assert not asked.acquire(blocking=False)
+            assert found.get("server")["network"] == "plant"
+            since = time.monotonic()
+            found.http.stop()
+            assert time.monotonic() - since < 5
+    finally:
+        go_on.set()
+
+
 def test_waiting_takes_no_thread_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting, done = threading.Semaphore(0), threading.Event()
 

@@ -61,10 +61,12 @@ def create_app(service: EngineService, tokens: AccessTokens) -> ASGIApp:
             sampling.cancel()
             await asyncio.gather(sampling, return_exceptions=True)
             sampled.removeHandler(state.logs)
-            state.sampler.close()
             state.selects.cancel_all()
             deadline = time.monotonic() + limits.stop_s
-            pools = (state.calls, state.looks, state.waits, state.selects, state.followers)
+            pools = (
+                *(state.sampler, state.calls, state.looks),
+                *(state.waits, state.selects, state.followers),
+            )
             still = [not pool.close(max(deadline - time.monotonic(), 0)) for pool in pools]
             if any(still):
                 _log.warning("calls that take too long are left behind")

@@ -42,9 +42,17 @@ class EngineCalls:
     """
 
     def __init__(
-        self, workers: int, timeout_s: float, *, name: str = "calls", refuse_when_busy: bool = False
+        self,
+        workers: int,
+        timeout_s: float | None,
+        *,
+        name: str = "calls",
+        refuse_when_busy: bool = False,
     ):
-        """With `refuse_when_busy` no call waits for a thread: it is told to come again."""
+        """With `refuse_when_busy` no call waits for a thread: it is told to come again.
+
+        Without `timeout_s` who asks decides how long to wait.
+        """
         self._workers = workers
         self._timeout_s = timeout_s
         self._name = name

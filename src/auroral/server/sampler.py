@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +14,9 @@ from auroral.errors import AuroralError
 from auroral.network.network import Network
 from auroral.server.delta import merge_patch
 from auroral.server.history import STEP_S, PictureHistory
+from auroral.server.offload import EngineCalls
 from auroral.server.picture import EngineSample, RateMeter, counted, picture_of
+from auroral.server.problems import RequestError
 from auroral.server.service import EngineService
 from auroral.server.topology import Wiring, wiring_of
 from auroral.server.tracing import NOTHING, debug_state
@@ -51,7 +52,8 @@ class PictureSampler:
 
     def __init__(self, service: EngineService):
         self._service = service
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="auroral-sampler")
+        self._calls = EngineCalls(1, None, name="sampler")
+        self._taking: asyncio.Task[PictureState] | None = None
         self.history = PictureHistory()
         self.latest: PictureState | None = None
         self._meter = RateMeter(time.monotonic())
@@ -78,9 +80,18 @@ class PictureSampler:
                     await asyncio.wait_for(self._look.wait(), pause_s)
 
     async def take(self) -> PictureState:
-        """Take a picture now."""
-        loop = asyncio.get_running_loop()
-        state = await loop.run_in_executor(self._thread, self._take)
+        """Take a picture, or wait for the one that is being taken, but not for long."""
+        taking = self._taking
+        if taking is None or taking.done():
+            taking = self._taking = asyncio.create_task(self._calls.run(self._take))
+            taking.add_done_callback(_forget)
+        timeout_s = self._service.settings.limits.request_s
+        try:
+            state = await asyncio.wait_for(asyncio.shield(taking), timeout_s)
+        except TimeoutError:
+            raise RequestError(
+                503, "TIMEOUT", f"the engine did not say within {timeout_s:g} s how it is"
+            ) from None
         async with self._news:
             self._news.notify_all()
         return state
@@ -108,9 +119,11 @@ class PictureSampler:
         """Somebody looks no more."""
         self._watchers -= 1
 
-    def close(self) -> None:
-        """Take no more pictures."""
-        self._thread.shutdown(wait=True, cancel_futures=True)
+    def close(self, wait_s: float) -> bool:
+        """Take no more pictures; wait a while for the one that is being taken."""
+        if self._taking is not None:
+            self._taking.cancel()
+        return self._calls.close(wait_s)
 
     # ── in the sampler's thread ──
 
@@ -154,3 +167,9 @@ class PictureSampler:
             known = (network, version, wiring_of(network, self._service.set_graphs))
             self._wiring = known
         return known[2]
+
+
+def _forget(taking: asyncio.Task[PictureState]) -> None:
+    """Take the error of a picture that nobody waits for any more."""
+    if not taking.cancelled():
+        taking.exception()
