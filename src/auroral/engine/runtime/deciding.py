@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from auroral.engine.inspect.stories import DecisionLog
@@ -18,7 +19,9 @@ from auroral.scheduling.policies import TwoLevelScheduler, choose
 from auroral.scheduling.queues import QueueTable
 
 _FRESH_S = 1.0
-"""How long measured costs are used before they are looked at again."""
+"""How long measured costs are used before they are looked at again …"""
+_PAUSE = 100.0
+"""… or so many times as long as looking took: large networks have no more than 1 % of the time."""
 
 
 @dataclass
@@ -36,6 +39,7 @@ class SchedulingEffort:
 
     decisions: int = 0
     seconds: float = 0.0
+    """Looking at what waits, and at costs, is part of it."""
     plans: int = 0
     calls: int = 0
 
@@ -58,11 +62,14 @@ class StepScheduler:
     """Whether superboxes take turns for now, because no result is more urgent than another."""
     doing: Callable[[], Iterable[tuple[str, float, bool]]] = tuple
     """For each output its delay, and whether it is in its good zone."""
+    version: Callable[[], int] = lambda: 0
+    """Rises whenever outputs or their graphs change."""
     now_s: Callable[[], float] = time.monotonic
     table: QueueTable = field(default_factory=QueueTable)
     effort: SchedulingEffort = SchedulingEffort()
     _plans: list[_RunningPlan] = field(default_factory=list)
-    _served_s: float | None = None
+    _next_serve_s: float = -math.inf
+    _version: int = -1
     _passed: PassedOver = field(default_factory=PassedOver)
 
     def take_over(self, before: StepScheduler, running: Collection[str]) -> None:
@@ -76,7 +83,8 @@ class StepScheduler:
 
     def offer(self, waiting: Mapping[str, WaitingTuples], running: Collection[str]) -> None:
         """Say what waits for which superbox; the others have nothing to do."""
-        table = self.table
+        began_s = time.perf_counter()
+        table, planned = self.table, self.planned
         for name in self.concerned:
             if name not in table.queues:
                 table.add(name)
@@ -92,7 +100,12 @@ class StepScheduler:
                     bytes=found.bytes,
                     resident=found.resident,
                 )
-            table.set_running(name, running=name in running or name in self.planned)
+            table.set_running(name, running=name in running or name in planned)
+        self.spend(time.perf_counter() - began_s)
+
+    def spend(self, seconds: float) -> None:
+        """Count time that went into decisions."""
+        self.effort = replace(self.effort, seconds=self.effort.seconds + seconds)
 
     @property
     def planned(self) -> set[str]:
@@ -103,20 +116,21 @@ class StepScheduler:
         """Plans for workers that are free, the most urgent one first."""
         began = time.perf_counter()
         now_s = self.now_s()
-        if self._served_s is None or now_s - self._served_s > _FRESH_S:
+        if now_s >= self._next_serve_s or self.version() != self._version:
+            self._version = self.version()
             self.scheduler.serve(self.model())
             for output, delay_s, in_good_zone in self.doing():
                 self.scheduler.observe(output, delay_s, in_good_zone)
-            self._served_s = now_s
             self._tell_who_waits(now_s)
+            spent_s = time.perf_counter() - began
+            self._next_serve_s = now_s + max(_FRESH_S, _PAUSE * spent_s)
         plans = self.scheduler.decide(self.table, now_s, free)
         self._passed.chose(plans, now_s, self.scheduler.settings.scheduler)
-        spent = time.perf_counter() - began
         known = self.effort
         calls = sum(len(plan.calls) for plan in plans)
         self.effort = SchedulingEffort(
             known.decisions + 1,
-            known.seconds + spent,
+            known.seconds + time.perf_counter() - began,
             known.plans + len(plans),
             known.calls + calls,
         )

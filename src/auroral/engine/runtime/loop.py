@@ -242,6 +242,8 @@ class Loop:
     def _shed(self) -> None:
         """Decide what is dropped; tuples of files that end need not be, as they can wait."""
         watch, execution = self.execution.context.watch, self.execution
+        if self._shedder is not None and execution.checked.network.engine.shedding == "off":
+            self._shedder.stop()
         if watch is not None and (watch.is_paused or self._recovers(watch)):
             return  # queues are long because of the pause, not of the load
         if self._shedder is not None and self._shedder.is_due:

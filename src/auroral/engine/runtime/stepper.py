@@ -39,7 +39,7 @@ from auroral.engine.runtime.stepping import (
 )
 from auroral.engine.runtime.train import Train, next_train, train_files
 from auroral.engine.runtime.trials import Trials
-from auroral.engine.runtime.waiting import WaitingTuples, waiting_tuples
+from auroral.engine.runtime.waiting import WaitingTuples, needs_no_job, waiting_tuples
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.shedding.control import SheddingControl, ShedStep
 from auroral.engine.shedding.dropping import drop_tuples, leave_to_tasks
@@ -54,8 +54,6 @@ from auroral.storage.segment import verify
 from auroral.tables.store import StoreUnavailableError
 
 _RECENT = 1_000
-_FIRST_PAUSE_S = 0.05
-_LONGEST_PAUSE_S = 5.0
 _GRACE_S = 10.0
 """How long a step that was cancelled may take to end before nobody waits for it."""
 
@@ -265,15 +263,13 @@ class Stepper:
         Steps that were recorded before a crash, and trains without tuples, which need no job, do
         not wait for a decision.
         """
-        worked = False
-        for name, step in self._steps.items():
-            if name in self._unfinished or self._is_without_tuples(step, complete):
-                worked = self._start(step, complete) or worked
+        waiting, worked = self._waiting_tuples(complete), False
+        while self._start_undecided(waiting, complete):
+            waiting, worked = self._waiting_tuples(complete), True
         for _ in range(max(len(self._steps), 1)):
             free = self._pool.free
             if free <= 0:
                 break
-            waiting = self._waiting_tuples(complete)
             scheduler.offer(waiting, self._running)
             calls = scheduler.next_calls(self._running, waiting, free)
             if not calls:
@@ -286,22 +282,28 @@ class Stepper:
                 if self._start(self._steps[name], complete, tuples):
                     scheduler.started(name, why)
                     worked = True
+            waiting = self._waiting_tuples(complete) if self._pool.free > 0 else {}
         return worked
 
-    def _is_without_tuples(self, step: SuperboxStep, complete: int) -> bool:
-        """Whether a superbox has moments to pass that brought it nothing."""
-        if step.superbox.stateful or step.superbox.tables or not self._may_start(step):
-            return False
-        found = self._waiting_of(step, complete)
-        return found is not None and not (found.rows and step.superbox.boxes)
+    def _start_undecided(self, waiting: Mapping[str, WaitingTuples], complete: int) -> bool:
+        """Start what was recorded before a crash, or has moments to pass that brought nothing."""
+        found = [
+            step
+            for name, step in self._steps.items()
+            if name in self._unfinished or needs_no_job(step.superbox, waiting.get(name))
+        ]
+        return [self._start(step, complete) for step in found].count(True) > 0
 
     def _waiting_tuples(self, complete: int) -> dict[str, WaitingTuples]:
         """What each superbox could take now, of those that could start."""
+        began_s = time.perf_counter()
         found = {
             name: self._waiting_of(step, complete)
             for name, step in self._steps.items()
             if self._may_start(step)
         }
+        if self.scheduler is not None:
+            self.scheduler.spend(time.perf_counter() - began_s)
         return {name: one for name, one in found.items() if one is not None}
 
     def waiting_tuples(self, superbox: str) -> WaitingTuples:
@@ -430,10 +432,7 @@ class Stepper:
     def _wait(self, name: str, reason: str) -> None:
         """Try a step again later; it stays recorded."""
         del self._running[name]
-        before = self.waiting.get(name)
-        tries = before.tries + 1 if before is not None else 1
-        pause_s = min(_FIRST_PAUSE_S * 2 ** min(tries - 1, 10), _LONGEST_PAUSE_S)
-        self.waiting[name] = WaitingStep(reason, tries, time.monotonic() + pause_s)
+        self.waiting[name] = WaitingStep.after(self.waiting.get(name), reason, time.monotonic())
 
     @property
     def retry_s(self) -> float | None:

@@ -18,6 +18,9 @@ from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import Files
 from auroral.storage import Change, Store
 
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 5.0
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -41,6 +44,13 @@ class WaitingStep:
     tries: int
     until: float
     """When it is tried again, by the monotonic clock."""
+
+    @classmethod
+    def after(cls, before: WaitingStep | None, reason: str, now_s: float) -> WaitingStep:
+        """It has failed once more: each pause is twice as long, up to some seconds."""
+        tries = before.tries + 1 if before is not None else 1
+        pause_s = min(_FIRST_PAUSE_S * 2 ** min(tries - 1, 10), _LONGEST_PAUSE_S)
+        return cls(reason, tries, now_s + pause_s)
 
 
 class Arrivals(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from auroral.scheduling.superboxes import Superbox
 from auroral.storage import Segment
 
 
@@ -43,3 +44,10 @@ def waiting_tuples(
         round(sum(s.bytes * share for s, share in zip(held, shares, strict=True))),
         resident,
     )
+
+
+def needs_no_job(superbox: Superbox, waiting: WaitingTuples | None) -> bool:
+    """Whether a superbox has moments to pass that brought it nothing."""
+    if waiting is None or superbox.stateful or superbox.tables:
+        return False
+    return not (waiting.rows and superbox.boxes)

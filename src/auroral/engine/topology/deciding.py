@@ -33,6 +33,7 @@ def step_scheduler(
         context.decisions,
         in_turn=lambda: _is_in_turn(options, quality.outputs.values()),
         doing=quality.doing,
+        version=lambda: quality.version,
     )
 
 
