@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.studio.serving import Served
+from tests.studio.test_signals import open_overloaded
 
 if TYPE_CHECKING:
     from tests.studio.conftest import OpenStudio
@@ -29,6 +30,13 @@ _WEAK = """() => {
             layers.push(rgba(getComputedStyle(at).backgroundColor));
         return layers.reverse().reduce((below, layer) => over(layer, below), [255, 255, 255, 1]);
     };
+    // How much of an element is left by its own opacity and that of what it is in.
+    const strength = (element) => {
+        let share = 1;
+        for (let at = element; at; at = at.parentElement)
+            share *= Number(getComputedStyle(at).opacity);
+        return share;
+    };
     const light = (colour) => {
         const [r, g, b] = colour.slice(0, 3).map((part) => {
             const share = part / 255;
@@ -44,17 +52,20 @@ _WEAK = """() => {
         element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) &&
         !element.closest(":disabled, .hidden-text");
     const name = (element) =>
-        `${element.tagName.toLowerCase()}.${String(element.className).replaceAll(" ", ".")}`;
+        `${element.tagName.toLowerCase()}.${element.getAttribute("class")?.replaceAll(" ", ".")}`;
     const CONTROLS = "input:not([type=checkbox], [type=file]), select, textarea, .code-editor";
     const weak = [];
     for (const element of document.querySelectorAll("body *")) {
-        if (!(element instanceof HTMLElement) || !seen(element)) continue;
+        const drawn = element instanceof SVGTextElement;
+        if (!(element instanceof HTMLElement || drawn) || !seen(element)) continue;
         const style = getComputedStyle(element);
         const texts = [...element.childNodes].filter((node) => node.nodeType === 3);
         const said = texts.map((node) => node.data.trim()).join("").slice(0, 20);
         if (said) {
             const ground = behind(element);
-            const found = contrast(over(rgba(style.color), ground), ground);
+            const colour = rgba(drawn ? style.fill : style.color);
+            colour[3] *= strength(element);
+            const found = contrast(over(colour, ground), ground);
             if (found < 4.5) weak.push(`text ${name(element)} ${said} ${found}`);
         }
         if (element.matches(CONTROLS) && element.offsetWidth > 4) {
@@ -86,4 +97,19 @@ def test_text_and_borders_of_controls_have_contrast(
     studio.open_tab("qos")
     expect(studio.find("qos-apply")).to_be_visible()
     weak |= set(studio.page.evaluate(_WEAK))
+    assert not sorted(weak)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_is_wrong_has_contrast(served: Served, open_studio: OpenStudio, scheme: str) -> None:
+    """Overload, a stop at a breakpoint, what the optimiser moved, problems of a draft."""
+    studio = open_overloaded(served, open_studio, color_scheme=scheme)
+    studio.select("hot")
+    studio.write("where", "celsus > 90")
+    expect(studio.node("hot").get_by_label("problem", exact=True)).to_be_visible()
+    weak = set(studio.page.evaluate(_WEAK))
+    for tab in ("problems", "debug"):
+        studio.open_bottom(tab)
+        expect(studio.page.locator(".bottom-body > *").first).to_be_visible()
+        weak |= set(studio.page.evaluate(_WEAK))
     assert not sorted(weak)

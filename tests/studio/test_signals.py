@@ -34,7 +34,7 @@ OVERLOAD: dict[str, Any] = {
     "shed": 12_300,
     "memory_bytes": 34_000_000,
     "arcs": {"readings": {"queued": 19_100, "oldest_s": 3.0, "patience_s": 2.0, "rate": 12_400.0}},
-    "boxes": {"other": {"halted": "the disk is full", "shed": 143}},
+    "boxes": {"other": {"superbox": "other", "halted": "the disk is full", "shed": 143}},
     "outputs": {"alerts": {"utility": 0.31, "shed": 12_300}},
     "drops": [
         {
@@ -132,3 +132,45 @@ def test_no_signal_of_an_overload_is_cut_off(
     expect(studio.page.locator(".hit-chip")).to_be_visible()
     expect(studio.page.locator(".status-count")).to_have_count(3)
     assert studio.page.evaluate(_COVERED) == []
+
+
+def test_the_shedder_and_the_optimiser_are_drawn_where_they_work(
+    served: Served, open_studio: OpenStudio
+) -> None:
+    studio = open_overloaded(served, open_studio)
+    drop = studio.find("drop-readings-hot")
+    expect(drop).to_have_text("32 %")
+    expect(drop).to_have_attribute("title", re.compile("drops 32 % for alerts; 12300 so far"))
+    expect(studio.find("drop-readings-other")).to_have_count(0)
+    expect(studio.node("words")).to_have_class(re.compile(r"\bmoved\b"))
+    expect(studio.node("words")).to_contain_text("passed before hot")
+    studio.find("ghost-words").click()
+    expect(studio.find("name")).to_have_value("words")
+    expect(studio.page.get_by_role("tab", name="Story", selected=True).first).to_be_visible()
+
+
+def test_what_is_wrong_is_seen_from_afar(served: Served, open_studio: OpenStudio) -> None:
+    """At every zoom: gauges, what is halted, breakpoints, drop boxes, queues that press."""
+    studio = open_overloaded(served, open_studio)
+    studio.page.locator(".canvas").focus()
+    for distance in ("", "mid", "far"):
+        while not studio.page.locator(f".canvas.{distance}" if distance else ".canvas").count():
+            studio.page.keyboard.press("-")
+            studio.rest()
+        expect(studio.node("alerts").locator(".ring")).to_be_visible()
+        expect(studio.node("other").get_by_text("halted")).to_be_visible()
+        expect(studio.find("drop-readings-hot")).to_be_visible()
+        expect(studio.page.locator(".arc-break .dot")).to_be_visible()
+        expect(studio.page.locator(".arc-queue")).to_contain_text("3.0 s")
+
+
+def test_the_state_of_an_arc_can_be_read_without_a_mouse(
+    served: Served, open_studio: OpenStudio
+) -> None:
+    studio = open_overloaded(served, open_studio)
+    studio.select("readings")
+    studio.page.locator(".canvas").focus()
+    studio.page.keyboard.press("ArrowRight")
+    told = studio.find("arc-summary")
+    expect(told).to_contain_text("19.1 k tuples")
+    expect(told).to_contain_text("3.0 s of 2.0 s: the oldest tuple waits longer than")

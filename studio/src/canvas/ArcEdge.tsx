@@ -3,13 +3,13 @@ import { memo } from "react";
 
 import { Icon } from "../components/Icon";
 import { useLive } from "../store/live";
-import { useArcLook } from "../watch/arcLook";
+import { useArcLook, type ArcLook } from "../watch/arcLook";
 import { useDrops } from "../watch/DropMarks";
 import { useUi } from "../store/ui";
-import { useGhosts } from "../watch/moves";
+import { useGhosts, type Ghost } from "../watch/moves";
 import { useFlow, type FlowEdge } from "./flow";
 import { useModel } from "./model";
-import type { SceneEdge } from "./scene";
+import { heightOf, type SceneEdge } from "./scene";
 
 /** An arc: thick by rate, coloured by pressure, with its queue, breakpoint and drop box on it. */
 export const ArcEdge = memo(function ArcEdge(props: EdgeProps<FlowEdge>) {
@@ -30,13 +30,13 @@ export const ArcEdge = memo(function ArcEdge(props: EdgeProps<FlowEdge>) {
           <title>{look.title}</title>
         </path>
       )}
-      {edge && <ArcMarks edge={edge} middle={{ x, y }} source={{ x: props.sourceX, y: props.sourceY }} target={{ x: props.targetX, y: props.targetY }} label={look.label} tone={tone} />}
+      {edge && <ArcMarks edge={edge} middle={{ x, y }} source={{ x: props.sourceX, y: props.sourceY }} target={{ x: props.targetX, y: props.targetY }} look={{ ...look, tone }} />}
     </>
   );
 });
 
 type Point = { x: number; y: number };
-type MarksProps = { edge: SceneEdge; middle: Point; source: Point; target: Point; label: string; tone: string };
+type MarksProps = { edge: SceneEdge; middle: Point; source: Point; target: Point; look: ArcLook };
 
 /** A drop box stands where its superbox reads the arc. */
 function useDrop(arc: string, target: string) {
@@ -55,11 +55,11 @@ function useBreakpoint(arc: string) {
  * What stands on an arc. Queue and breakpoint are those of the arc: of several edges the first has them, at the source.
  * A drop box and what the optimiser moved stand before what reads.
  */
-function ArcMarks({ edge, middle, source, target, label, tone }: MarksProps) {
+function ArcMarks({ edge, middle, source, target, look }: MarksProps) {
   const breakpoint = useBreakpoint(edge.arc);
   const drop = useDrop(edge.arc, edge.target);
   const ghosts = useGhosts(edge.target, edge.index);
-  const own = edge.first && (breakpoint || label);
+  const own = edge.first && (breakpoint || look.queue);
   if (!own && !drop && !ghosts.length) return null;
   const at = edge.shared ? { x: source.x + 32, y: source.y } : middle;
   return (
@@ -69,33 +69,44 @@ function ArcMarks({ edge, middle, source, target, label, tone }: MarksProps) {
           {breakpoint && (
             <span className={`arc-break ${breakpoint.enabled ? "" : "off"} ${breakpoint.hit ? "hit" : ""}`} title={`breakpoint${breakpoint.condition ? `: ${breakpoint.condition}` : ""}`}>
               <span className="dot" aria-hidden="true" />
-              {breakpoint.condition ?? <span className="hidden-text">breakpoint</span>}
+              {breakpoint.condition ? <span className="arc-condition">{breakpoint.condition}</span> : <span className="hidden-text">breakpoint</span>}
             </span>
           )}
-          {label && (
-            <span className={`arc-queue tone-${tone}`} title={`${label} queued`}>
-              {label}
+          {look.queue && (
+            <span className={`arc-queue tone-${look.tone}`} title={look.title}>
+              <span>{look.queue}</span>
+              {look.age && <span className="arc-age">{look.age}</span>}
             </span>
           )}
         </div>
       )}
-      {(drop || ghosts.length > 0) && (
+      {drop && (
         <div className="arc-marks" style={{ transform: `translate(-100%, -100%) translate(${target.x - 6}px, ${target.y - 6}px)` }}>
-          {drop && (
-            <span className="arc-drop" title={`The load shedder drops ${Math.round(drop.rate * 100)} %${drop.interval ? ` where ${drop.interval}` : ""} for ${drop.outputs.join(", ")}; ${drop.dropped} so far`}>
-              <Icon name="cut" />
-              {Math.round(drop.rate * 100)} %
-            </span>
-          )}
-          {ghosts.map((ghost) => (
-            <button key={ghost.box} type="button" className="arc-ghost" title={`${ghost.box} runs here: ${ghost.text}`} onClick={() => tellStory(ghost.box)} data-testid={`ghost-${ghost.box}`}>
-              <Icon name="filter" />
-              {ghost.box}
-            </button>
-          ))}
+          <span className="arc-drop" title={`The load shedder drops ${Math.round(drop.rate * 100)} %${drop.interval ? ` where ${drop.interval}` : ""} for ${drop.outputs.join(", ")}; ${drop.dropped} so far`} data-testid={`drop-${edge.arc}-${edge.target}`}>
+            <Icon name="cut" />
+            {Math.round(drop.rate * 100)} %
+          </span>
         </div>
       )}
+      {ghosts.length > 0 && <Ghosts ghosts={ghosts} edge={edge} target={target} />}
     </EdgeLabelRenderer>
+  );
+}
+
+/** What runs in front of an input stands above the card, or below it for another input than the first: beside the card are ports of others. */
+function Ghosts({ ghosts, edge, target }: { ghosts: Ghost[]; edge: SceneEdge; target: Point }) {
+  const info = useModel((state) => (edge.to === edge.target ? (state.graph.nodes.get(edge.target) ?? null) : null));
+  const { top, bottom } = heightOf(info, edge.targetPort, target.y);
+  const place = edge.index ? `translate(${target.x}px, ${bottom + 2}px)` : `translate(0, -100%) translate(${target.x}px, ${top - 2}px)`;
+  return (
+    <div className="arc-marks ghosts" style={{ transform: place }}>
+      {ghosts.map((ghost) => (
+        <button key={ghost.box} type="button" className="arc-ghost" title={`${ghost.box} runs here: ${ghost.text}`} onClick={() => tellStory(ghost.box)} data-testid={`ghost-${ghost.box}`}>
+          <Icon name="filter" />
+          {ghost.box}
+        </button>
+      ))}
+    </div>
   );
 }
 

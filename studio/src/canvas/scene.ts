@@ -66,6 +66,14 @@ export function sizeOf(info: NodeInfo | null): Size {
   }
 }
 
+/** Where a card begins and ends of whose input ports one is at a height; a group's card has one in its middle. */
+export function heightOf(info: NodeInfo | null, port: string, y: number): { top: number; bottom: number } {
+  const at = info ? info.inputs.findIndex((each) => each.id === port) : -1;
+  const share = at < 0 ? 0.5 : (at + 1) / ((info?.inputs.length ?? 0) + 1);
+  const { height } = sizeOf(info);
+  return { top: y - share * height, bottom: y + (1 - share) * height };
+}
+
 /** What is shown: everything, or the content of the group `focus` with the ends of its arcs outside. */
 export function sceneOf(graph: Graph, grouping: Grouping, layout: Layout, focus: string | null = null): Scene {
   const root = focus !== null && grouping.groups.has(focus) ? focus : TOP;

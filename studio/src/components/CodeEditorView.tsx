@@ -35,23 +35,20 @@ const THEME = EditorView.theme({
   "li[aria-selected] .cm-completionDetail": { color: "inherit" },
 });
 
-const COLOURS: Record<string, string> = {
-  "#708": "var(--accent)",
-  "#219": "var(--warn)",
-  "#164": "var(--warn)",
-  "#a11": "var(--ok)",
-  "#e40": "var(--ok)",
-  "#00f": "var(--accent)",
-  "#00c": "var(--accent)",
-  "#940": "var(--muted)",
-  "#f00": "var(--bad)",
+/** Colour means state: code is told apart by weight and shade, and only what is no code has a colour. */
+const SHADES: Record<string, { color: string; fontWeight?: string }> = {
+  "#708": { color: "var(--text)", fontWeight: "600" },
+  "#00f": { color: "var(--muted)" },
+  "#00c": { color: "var(--muted)" },
+  "#940": { color: "var(--muted)" },
+  "#f00": { color: "var(--bad)" },
 };
 
-/** The default highlighting in colours that have enough contrast in both themes. */
+/** The default highlighting in shades that have enough contrast in both themes. */
 const LOOK = HighlightStyle.define(
   defaultHighlightStyle.specs.map((spec) => {
     const colour: unknown = spec.color;
-    return typeof colour === "string" ? { ...spec, color: COLOURS[colour] ?? "var(--text)" } : spec;
+    return typeof colour === "string" ? { ...spec, ...(SHADES[colour] ?? { color: "var(--text)" }) } : spec;
   }),
 );
 

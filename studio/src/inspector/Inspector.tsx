@@ -11,6 +11,7 @@ import { setKey } from "../draft/edits";
 import { useDraft } from "../store/draft";
 import { useEditReason } from "../store/session";
 import { useUi, type InspectorTab, type Selection } from "../store/ui";
+import { ArcSummary } from "../watch/ArcSummary";
 import { StoryTab } from "../watch/StoryTab";
 import { NameField } from "./NameField";
 import { NetworkForm } from "./NetworkForm";
@@ -83,6 +84,7 @@ function Selected({ selected }: { selected: Selection }) {
         {target ? <NameField target={target} /> : <strong className="mono">{selected.name}</strong>}
         <Button look="quiet" icon="trash" aria-label="Remove" title="Remove (Delete)" reason={reason} onClick={removeSelected} />
       </div>
+      {selected.kind === "arc" && <ArcSummary arc={selected.name} />}
       <Tabs label="Inspector" tabs={tabs} current={tab} onChange={openInspector} />
       <div className="panel-body" key={`${selected.kind} ${selected.name} ${tab}`} role="tabpanel" aria-label={LABELS[tab]}>
         <Boundary label={LABELS[tab].toLowerCase()}>

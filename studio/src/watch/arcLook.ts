@@ -1,12 +1,11 @@
 import { useLive } from "../store/live";
-import { arcTitle, arcTone, arcWidth, type Tone } from "./figures";
-import { count } from "./format";
+import { arcLabel, arcTitle, arcTone, arcWidth, type Tone } from "./figures";
 
-export type ArcLook = { width: number; tone: Tone; label: string; title: string };
+export type ArcLook = { width: number; tone: Tone; queue: string; age: string; title: string };
 
-const UNKNOWN: ArcLook = { width: 1.5, tone: "idle", label: "", title: "" };
+const UNKNOWN: ArcLook = { width: 1.5, tone: "idle", queue: "", age: "", title: "" };
 
-/** How an arc is drawn: thick by rate, coloured by pressure, its queue as label if not empty. */
+/** How an arc is drawn: thick by rate, coloured by pressure, with its queue, and the age of its oldest tuple if that presses. */
 export function useArcLook(arc: string): ArcLook {
   return useLive((state) => {
     const found = state.picture?.arcs[arc];
@@ -14,7 +13,7 @@ export function useArcLook(arc: string): ArcLook {
     return {
       width: arcWidth(found.rate),
       tone: arcTone(found),
-      label: found.queued ? count(found.queued) : "",
+      ...arcLabel(found),
       title: arcTitle(arc, found),
     };
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { arcFigures, boxFigures, outputFigures } from "../testing/picture";
-import { arcTitle, arcTone, arcWidth, boxTexts, outputTone } from "./figures";
+import { arcFacts, arcLabel, arcTitle, arcTone, arcWidth, boxTexts, outputTone } from "./figures";
 import { meanCourse } from "./courses";
 
 describe("boxes", () => {
@@ -30,11 +30,25 @@ describe("arcs", () => {
     expect([widths[0], widths[4]]).toEqual([1.5, 8]);
   });
 
+  it("says how old the oldest tuple is when that presses, beside the colour", () => {
+    expect(arcLabel(arcFigures({ queued: 19_100, oldest_s: 3 }))).toEqual({ queue: "19.1 k", age: "3.0 s" });
+    expect(arcLabel(arcFigures({ queued: 12, oldest_s: 1.2 }))).toEqual({ queue: "12", age: "1.2 s" });
+    expect(arcLabel(arcFigures({ queued: 12, oldest_s: 0.2 }))).toEqual({ queue: "12", age: "" });
+    expect(arcLabel(arcFigures())).toEqual({ queue: "", age: "" });
+  });
+
   it("says queue, age against patience and mark", () => {
     const title = arcTitle("hot", arcFigures({ queued: 312, oldest_s: 2.5, mark: { ts: 7 } }));
     expect(title).toContain("312 tuples queued");
     expect(title).toContain("oldest 2.5 s of 2.0 s");
     expect(title).toContain("ts ≥ 7");
+  });
+
+  it("says the same as text, whatever the colour", () => {
+    const facts = arcFacts(arcFigures({ queued: 312, oldest_s: 2.5, mark: { ts: 7 } }));
+    expect(facts).toMatchObject({ rate: "200/s, 1.0 k tuples in all", queue: "312 tuples", mark: "ts ≥ 7" });
+    expect(facts.age).toBe("2.5 s of 2.0 s: the oldest tuple waits longer than outputs can bear");
+    expect(arcFacts(arcFigures())).toMatchObject({ queue: "empty", age: "", mark: "" });
   });
 });
 

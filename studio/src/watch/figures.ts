@@ -67,6 +67,13 @@ export function arcWidth(perSecond: number): number {
   return Math.min(Math.round(width * 2) / 2, 8);
 }
 
+/** What stands on an arc: its queue, and how long the oldest tuple has waited if that presses. */
+export function arcLabel(arc: ArcFigures): { queue: string; age: string } {
+  const tone = arcTone(arc);
+  const pressed = tone === "amber" || tone === "red";
+  return { queue: arc.queued ? count(arc.queued) : "", age: pressed ? duration(arc.oldest_s) : "" };
+}
+
 const PRESSURE: Record<Tone, string> = {
   idle: "",
   calm: "",
@@ -74,14 +81,26 @@ const PRESSURE: Record<Tone, string> = {
   red: "the oldest tuple waits longer than outputs can bear",
 };
 
+const waited = (arc: ArcFigures): string =>
+  arc.queued && arc.oldest_s !== null
+    ? duration(arc.oldest_s) + (arc.patience_s === null ? "" : ` of ${duration(arc.patience_s)}`)
+    : "";
+
+/** What an arc carries; an empty text is not shown. */
+export function arcFacts(arc: ArcFigures): { rate: string; queue: string; age: string; mark: string } {
+  return {
+    rate: `${rate(arc.rate)}, ${plural(arc.tuples, "tuple")} in all`,
+    queue: arc.queued ? plural(arc.queued, "tuple") : "empty",
+    age: [waited(arc), PRESSURE[arcTone(arc)]].filter(Boolean).join(": "),
+    mark: marks(arc.mark),
+  };
+}
+
 export function arcTitle(name: string, arc: ArcFigures): string {
   return [
     `${name}: ${rate(arc.rate)}, ${plural(arc.tuples, "tuple")} in all`,
     arc.queued ? `${plural(arc.queued, "tuple")} queued` : "",
-    arc.queued && arc.oldest_s !== null
-      ? `oldest ${duration(arc.oldest_s)}` +
-        (arc.patience_s === null ? "" : ` of ${duration(arc.patience_s)}`)
-      : "",
+    waited(arc) && `oldest ${waited(arc)}`,
     PRESSURE[arcTone(arc)],
     Object.keys(arc.mark).length ? marks(arc.mark) : "",
   ]

@@ -10,6 +10,7 @@ describe("what the optimiser moved", () => {
     const twice = [move({}), move({ past: "first", place: "wide", target: "first", text: "passed past first" })];
     expect(ghostsAt(twice, "wide", 0)).toEqual([]);
     expect(ghostsAt(twice, "first", 0)).toEqual([{ box: "hot", text: "passed past first", sifts: false }]);
+    expect(ghostsAt(twice, "first", 1)).toEqual([]);
     expect(movedAway(twice, "hot")).toBe("passed past first");
     expect(movedAway(twice, "wide")).toBeNull();
   });

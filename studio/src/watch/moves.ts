@@ -11,9 +11,9 @@ function latest(moves: MoveFigures[]): MoveFigures[] {
   return passed.filter((move, at) => passed.findLastIndex((each) => each.box === move.box) === at);
 }
 
-/** What runs in front of a box although it was declared elsewhere. */
+/** What runs in front of an input of a box although it was declared elsewhere; what runs in front of all of them is told once. */
 export function ghostsAt(moves: MoveFigures[], target: string, input: number): Ghost[] {
-  const moved = latest(moves).filter((move) => move.target === target);
+  const moved = input === 0 ? latest(moves).filter((move) => move.target === target) : [];
   const sifting = moves.filter((move) => move.tactic === "sifted" && move.target === target && (move.side === "right" ? 1 : 0) === input);
   return [...moved, ...sifting].map((move) => ({ box: move.box, text: move.text, sifts: move.tactic === "sifted" }));
 }

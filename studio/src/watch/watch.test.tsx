@@ -48,12 +48,12 @@ describe("figures on the canvas", () => {
   it("draw an arc by its pressure", () => {
     const Arc = () => {
       const look = useArcLook("readings");
-      return <p>{`${look.tone} ${look.label}`}</p>;
+      return <p>{`${look.tone} ${look.queue} ${look.age}`.trim()}</p>;
     };
     render(<Arc />);
     expect(screen.getByText("calm")).toBeTruthy();
     patch(2, { arcs: { readings: arcFigures({ queued: 4800, oldest_s: 9 }) as unknown as Json } });
-    expect(screen.getByText("red 4.8 k")).toBeTruthy();
+    expect(screen.getByText("red 4.8 k 9.0 s")).toBeTruthy();
   });
 });
 
