@@ -42,6 +42,7 @@ HEADERS = {
 }
 """On every answer."""
 _PART_BYTES = 64 << 10
+_PATH_CHARS = 200
 _TRY_AGAIN_LATER, _POLICY_VIOLATION = 1013, 1008
 access_log = logging.getLogger("auroral.server.access")
 _log_of_server = logging.getLogger("auroral.server")
@@ -243,11 +244,11 @@ def _log_cut(scope: Scope) -> None:
 
 def _log(scope: Scope, request: str, status: int, seconds: float) -> None:
     """Note a request; neither its query nor its headers, which may hold secrets."""
-    client = scope.get("client")
+    client, path = scope.get("client"), scope["path"]
     said: dict[str, Any] = {
         "request": request,
         "method": scope.get("method", "WS"),
-        "path": scope["path"],
+        "path": path if len(path) <= _PATH_CHARS else f"{path[:_PATH_CHARS]}…",
         "status": status,
         "ms": round(seconds * 1000, 1),
         "client": client[0] if client else None,
