@@ -114,7 +114,9 @@ def test_an_output_gives_what_it_gave_before_with_the_fields_of_then() -> None:
         engine.modify(add={"doubled": {"from": "some"}}, remove=["outputs.doubled"])
         engine.enqueue("ticks", rows(3, 6))
         engine.drain()
+        assert engine.dequeue("doubled", 0).column_names == ["twice"]  # and takes nothing
         assert taken(engine, "doubled") == [(0,), (2,), (4,)]
+        assert engine.dequeue("doubled", 0).column_names == ["k", "t"]
         assert taken(engine, "doubled") == [(3, 3), (4, 4)]
         assert taken(engine, "doubled") == []
 

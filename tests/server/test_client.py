@@ -220,6 +220,20 @@ def test_the_network_changes_and_is_previewed(client: Client) -> None:
     assert client.preview_change(network=network)["added"]
 
 
+def test_results_from_before_a_change_are_taken_with_their_fields() -> None:
+    with served() as server, server.client() as client:
+        client.enqueue("reports", [REPORT])
+        client.drain(20)
+        client.modify(
+            remove=["filter_1"],
+            add={"filter_1": {"box": "map", "input": "reports", "keep": ["sid"]}},
+        )
+        client.enqueue("reports", [REPORT])
+        client.drain(20)
+        assert client.dequeue("hot").to_pylist() == [REPORT]
+        assert client.dequeue("hot").to_pylist() == [{"sid": 1}]
+
+
 def test_arcs_are_typed(client: Client) -> None:
     assert client.typecheck()["reports"] == "sid int, pos double, name string"
     wrong = client.network.document()

@@ -152,7 +152,7 @@ class Outputs:
         says which share of the input tuples was dropped on the way to each result.
         """
         output = self._meant(output)
-        earlier = self._take_earlier(output, require_running)
+        earlier = self._take_earlier(output, require_running, look=limit == 0)
         if earlier is not None:  # nobody knows any more
             unknown = pa.nulls(earlier.num_rows, pa.float64())
             return earlier.append_column(SHED, unknown) if shed else earlier
@@ -167,10 +167,12 @@ class Outputs:
 
         return self._take(requested, limit, require_running)
 
-    def _take_earlier(self, output: str, require_running: Callable[[], None]) -> pa.Table | None:
+    def _take_earlier(
+        self, output: str, require_running: Callable[[], None], *, look: bool
+    ) -> pa.Table | None:
         """What an output gave before the network changed and nobody has taken; None if nothing.
 
-        Its fields are those of then.
+        Its fields are those of then. Who only looks gets these, and takes nothing.
         """
         while True:
             with self._queries.lock:
@@ -184,6 +186,8 @@ class Outputs:
                 unread = find_unread(self._store, view, head, place.until)
                 parts = [part for _, part in unread.batches(self._store) if part.num_rows]
                 rows = [visible(part).cast(view.schema) for part in parts]
+                if rows and look:
+                    return view.schema.empty_table()
                 with self._queries.lock:
                     require_running()
                     if self._queries.lifecycle.earlier.of(output) is not place:
