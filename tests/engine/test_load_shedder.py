@@ -302,6 +302,22 @@ def test_plans_are_there_when_an_overload_begins(monkeypatch: pytest.MonkeyPatch
         assert found["drops"]
 
 
+def test_nothing_is_dropped_once_shedding_is_off() -> None:
+    with make_engine(network()) as engine:
+        period = Periods(engine)
+        for _ in range(8):
+            found = period(1200)
+        assert found["drops"]
+        period.drain()
+        dropped = engine.stats()["shedding"]["dropped"]
+        engine._loop._shedder = period.shedder
+        engine.modify(network=network(shedding="off"))
+        engine.enqueue("s", [(n, 0.0) for n in range(1000)])
+        engine.drain()  # no period ends meanwhile
+        assert engine.stats()["shedding"]["dropped"] == dropped
+        assert engine.stats()["shedding"]["drops"] == []
+
+
 def test_boxes_that_come_or_go_do_not_end_shedding() -> None:
     with make_engine(network()) as engine:
         period = Periods(engine)

@@ -110,6 +110,11 @@ class LoadShedder:
         """Whether a period has passed."""
         return self._now_s() - self._at_s >= PERIOD_S
 
+    def stop(self) -> None:
+        """Drop nothing from now on, whenever a period ends: the network says so."""
+        if self._control.drops:
+            self._control.set([], "shedding was switched off")
+
     def tick(
         self,
         checked: CheckedNetwork,
