@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pyarrow as pa
 import pytest
 from pyarrow import ipc
@@ -317,6 +318,26 @@ def test_a_compressed_body_is_refused(plant: Site) -> None:
     assert plant.engine.stats()["streams"]["readings"]["dead"] == before["dead"]
     plain = plant.ask("POST", "check", json=PLANT, headers={"Content-Encoding": "identity"})
     assert plain.status_code == 200
+
+
+def test_text_is_compressed_quickly_and_arrow_is_not(plant: Site) -> None:
+    """Arrow's numbers hardly shrink, and the time to try is the engine's."""
+    rows = [{"machine": "kiln", "at": 40, "celsius": float(n)} for n in range(300)]
+    assert plant.ask("POST", "streams/readings", json=rows).status_code == 200
+    plant.engine.drain(10)
+
+    def answer(media: str) -> httpx.Response:
+        accepted = {"Accept": media, "Accept-Encoding": "gzip"}
+        return plant.ask("GET", "points/recent/rows?limit=300", headers=accepted)
+
+    arrow = answer("application/vnd.apache.arrow.stream")
+    assert pa.ipc.open_stream(arrow.content).read_all().num_rows == 300
+    assert len(arrow.content) > 1024
+    assert "Content-Encoding" not in arrow.headers
+    for media in ("application/json", "application/x-ndjson", "text/csv"):
+        text = answer(media)
+        assert text.headers["Content-Encoding"] == "gzip"
+        assert int(text.headers["Content-Length"]) < len(text.content) / 2
 
 
 def test_looking(plant: Site) -> None:

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError, ResponseValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -41,6 +41,7 @@ from auroral.server.selects import Selects
 from auroral.server.service import EngineService
 from auroral.server.static_files import StudioFiles
 from auroral.server.tokens import AccessTokens
+from auroral.server.wire_rows import ARROW
 
 API = "/api/v1"
 _log = logging.getLogger("auroral.server")
@@ -80,7 +81,14 @@ def create_app(service: EngineService, tokens: AccessTokens) -> ASGIApp:
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
-        middleware=[Middleware(GZipMiddleware, minimum_size=1024)],
+        middleware=[
+            Middleware(
+                GZipMiddleware,
+                minimum_size=1024,
+                compresslevel=1,
+                exclude_content_types=(ARROW, *DEFAULT_EXCLUDED_CONTENT_TYPES),
+            )
+        ],
         exception_handlers={
             HTTPException: _http_error,
             RequestValidationError: _invalid,
