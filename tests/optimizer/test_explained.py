@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import auroral as au
-from auroral.engine.inspect.box_order import explained_fields, explained_order
-from auroral.optimizer import COMMUTING, SIFTING
+from auroral.catalog import read_catalog
+from auroral.engine.inspect.box_order import EarlierRun, explained_fields, explained_order
+from auroral.optimizer import COMMUTING, SIFTING, Estimate, Subnetworks
+from auroral.scheduling.costs import BoxCost
+from tests.conformance.sparkless import make_engine
 
 
 def network() -> au.Network:
@@ -23,6 +28,43 @@ def test_explain_tells_before_after_and_why() -> None:
     assert "c = 0.1 µs, s = 0.5" in lines[3]
     assert "c = 2 µs, s = 0.5" in lines[3]
     assert lines[4].endswith(COMMUTING[0].because)
+
+
+def test_explain_tells_what_an_earlier_run_has_measured(tmp_path: Path) -> None:
+    net = au.Network("n")
+    reports = net.stream("reports", "k int, x bigint")
+    net.output("o", reports.filter("x >= 0", name="all").filter("k > 90", name="few"))
+    with make_engine(net, state=tmp_path) as engine:
+        for _ in range(5):
+            engine.enqueue("reports", [(k, k) for k in range(100)])
+            engine.drain()
+    earlier = EarlierRun.of(read_catalog(tmp_path))
+    lines = explained_order(net.check(), ["few"], None, earlier)
+    assert lines[1] == "boxes that may change places: all → few"
+    assert [line.split(": c")[0] for line in lines[2:4]] == [
+        "  measured of all",
+        "  measured of few",
+    ]
+    assert lines[2].endswith("s = 1")
+    assert lines[3].endswith("s = 0.09")
+    assert lines[4].startswith("  it ran last as: ")
+    assert lines[5] == "  with measured costs: few → all; measured costs decide"
+    assert lines[6].startswith("  few in front of all: (1 − s)/c of few is ")
+
+
+def test_explain_tells_how_boxes_ran_last_and_which_were_not_measured() -> None:
+    checked = network().check()
+    cost = BoxCost().after(100, 50, 0.1)
+    moved = Subnetworks(checked, ["cheap"])
+    known = {"cheap": Estimate(1e-7, 0.5), "costly": Estimate(1e-3, 0.5)}
+    moves = moved.best(moved.all[0], known)
+    lines = explained_order(checked, ["cheap"], None, EarlierRun({"cheap": cost}, moves))
+    assert "  not measured yet, so they stay: costly" in lines
+    assert "  it ran last as: cheap → costly" in lines
+    assert lines[-1] == "  with measured costs they stay; measured costs decide while it runs"
+    assert explained_order(checked, ["cheap"], None, EarlierRun()) == explained_order(
+        checked, ["cheap"]
+    )
 
 
 def test_explain_tells_that_boxes_stay() -> None:

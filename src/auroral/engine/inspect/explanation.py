@@ -12,7 +12,7 @@ from auroral.eddy.query_index import QueryIndex
 from auroral.eddy.routes.routing import RoutedOperator
 from auroral.eddy.stems.group import JoinGroup
 from auroral.engine.ingest.data_sets import StoredDataSets
-from auroral.engine.inspect.box_order import explained_fields, explained_order
+from auroral.engine.inspect.box_order import EarlierRun, explained_fields, explained_order
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import expanded_network, kernel_runner
@@ -36,8 +36,11 @@ from auroral.storage.temporary import TemporaryDirectory
 _MOST_SHOWN = 20
 
 
-def explained(network: Network, master: str = "local[*]") -> str:
-    """Superboxes, materialised arcs and the Spark plan of each superbox."""
+def explained(network: Network, master: str = "local[*]", earlier: EarlierRun | None = None) -> str:
+    """Superboxes, materialised arcs and the Spark plan of each superbox.
+
+    Where boxes may change places is told by the costs of an `earlier` run, if there was one.
+    """
     network = with_data_sets(network.flattened())
     session = step_session(start_session(master))
     resolver = spark_resolver(session)
@@ -79,7 +82,7 @@ def explained(network: Network, master: str = "local[*]") -> str:
     idle = set(checked.network.boxes) - {box for superbox in fused for box in superbox.boxes}
     if idle:
         lines.append(f"  leading to no output, not run: {', '.join(sorted(idle))}")
-    lines += explained_order(checked, kept, resolver)
+    lines += explained_order(checked, kept, resolver, earlier)
     lines += explained_fields(checked, kept, resolver)
     with TemporaryDirectory() as directory:
         for superbox in fused:
