@@ -18,7 +18,7 @@ import pytest
 from pyarrow import flight
 
 from auroral.engine import Engine
-from auroral.errors import UsageError
+from auroral.errors import RunError, UsageError
 from auroral.server.addresses import FeedAddress
 from auroral.server.flight import FlightFeed, FlightTls
 from auroral.server.settings import ServerLimits
@@ -152,6 +152,72 @@ def test_an_output_is_followed_without_taking(engine: Engine, client: flight.Fli
         reading.join(0.05)
     assert found[0].num_rows == 2
     assert take(client).num_rows == sid
+
+
+def test_a_follower_is_told_what_it_has_missed(engine: Engine, monkeypatch: Any) -> None:
+    opened, go_on = engine.follow, threading.Event()
+
+    def follow(output: str) -> Any:
+        follower = opened(output)
+        follower._most_rows = 2
+        following = follower.next
+
+        def slowly(timeout_s: float | None = None) -> pa.Table | None:
+            go_on.wait(PATIENCE_S)
+            return following(timeout_s)
+
+        monkeypatch.setattr(follower, "next", slowly)
+        return follower
+
+    monkeypatch.setattr(engine, "follow", follow)
+    with serving(engine) as feed, flight.FlightClient(feed.address) as client:
+        given = flight.Ticket(b'{"output": "hot", "take": false, "limit": 3}')
+        stream = client.do_get(given, bearing("view"))
+        assert stream.schema.names == REPORTS.names
+        for sid in range(5):
+            put(client, batch((sid, 31.0, "a")))
+            engine.drain()
+        go_on.set()
+        found = [stream.read_chunk(), stream.read_chunk()]
+        put(client, batch((5, 31.0, "a")))
+        engine.drain()
+        found.append(stream.read_chunk())
+        assert [chunk.data["sid"].to_pylist() for chunk in found] == [[3], [4], [5]]
+        assert [said(chunk)["dropped"] for chunk in found] == [3, 0, 0]
+
+
+def said(chunk: Any) -> Any:
+    return json.loads(chunk.app_metadata.to_pybytes())
+
+
+def test_a_take_that_did_not_arrive_is_repeated(
+    engine: Engine, client: flight.FlightClient
+) -> None:
+    for sid in (1, 2, 3):
+        put(client, batch((sid, 31.0, "a")))
+        engine.drain()
+    for turn, rows in ((0, [1, 2]), (0, [1, 2]), (1, [3]), (1, [3]), (2, [])):
+        assert take(client, limit=2, reader="r", turn=turn)["sid"].to_pylist() == rows
+    with pytest.raises(pa.ArrowInvalid, match="OUTDATED_TURN"):
+        take(client, limit=2, reader="r", turn=1)
+    for wrong in ({"reader": "r"}, {"turn": 1}, {"reader": "", "turn": 1}, {"take": False}):
+        ticket = {"reader": "r", "turn": 3, **wrong} if "take" in wrong else wrong
+        with pytest.raises(pa.ArrowInvalid, match="BAD_CALL"):
+            take(client, **ticket)
+
+
+def test_an_engine_that_has_failed_says_so(engine: Engine, client: flight.FlightClient) -> None:
+    def failed() -> Any:
+        raise RunError("RUN_FAILED", "a step failed")
+
+    engine.list_entities = failed  # type: ignore[method-assign]
+    asked = (
+        lambda: list(client.list_flights(options=bearing("view"))),
+        lambda: client.get_flight_info(flight.FlightDescriptor.for_path("hot"), bearing("view")),
+    )
+    for ask in asked:
+        with pytest.raises(flight.FlightServerError, match="RUN_FAILED: a step failed"):
+            ask()
 
 
 def test_a_follower_that_is_never_read_is_let_go(engine: Engine, monkeypatch: Any) -> None:

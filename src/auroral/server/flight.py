@@ -22,6 +22,7 @@ from auroral.server.addresses import FeedAddress
 from auroral.server.arrow_bodies import require_own_values, require_sound
 from auroral.server.problems import RequestError
 from auroral.server.settings import ServerLimits
+from auroral.server.taking import TakenPages
 from auroral.server.tokens import Role, may
 
 ACTIONS = {
@@ -32,6 +33,7 @@ _STOP_S = 5.0
 _FOLLOW_S = 0.25
 _POLL_S = 0.02
 _ROWS = 64 * 1024
+_MOST_NAME = 200
 T = TypeVar("T")
 
 
@@ -159,6 +161,7 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         self._limits = limits
         self._calls = threading.BoundedSemaphore(limits.flights)
         self._follows = threading.BoundedSemaphore(limits.flights)
+        self._taken = TakenPages()
         self.stopping = threading.Event()
         super().__init__(location, **given)
 
@@ -199,7 +202,7 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
             most = self._limits.rows
             limit = most if wanted.limit is None else min(wanted.limit, most)
             with _one_of(self._calls):
-                table = _told(lambda: self._engine.dequeue(wanted.output, limit))
+                table = _told(lambda: self._take(wanted, limit))
             return flight.RecordBatchStream(table)
         schema = _told(lambda: self._output_schema(wanted.output))
         follower = _told(lambda: self._engine.follow(wanted.output))
@@ -208,16 +211,31 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         weakref.finalize(batches, follower.close)
         return flight.GeneratorStream(schema, batches)
 
+    def _take(self, wanted: _Wanted, limit: int) -> pa.Table:
+        """What an output has; to who numbers its calls, what it may not have got before."""
+        if wanted.reader is None or wanted.turn is None:
+            return self._engine.dequeue(wanted.output, limit)
+        return self._taken.take(
+            wanted.output,
+            wanted.reader,
+            wanted.turn,
+            lambda: self._engine.dequeue(wanted.output, limit),
+        )
+
     def _followed(
         self, context: Any, follower: Follower, left: int | None
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Buffer]]:
+        """Batches, each with the number of rows that were dropped since the one before."""
+        told = 0
         with contextlib.closing(follower), _one_of(self._follows):
             while not self.stopping.is_set() and not context.is_cancelled():
-                table = follower.next(_FOLLOW_S)
+                table, dropped = follower.next(_FOLLOW_S), follower.dropped
                 if table is None:
                     continue
                 table = table if left is None else table.slice(0, left)
-                yield from table.to_batches(_ROWS)
+                for batch in table.to_batches(_ROWS):
+                    yield batch, pa.py_buffer(json.dumps({"dropped": dropped - told}).encode())
+                    told = dropped
                 left = None if left is None else left - table.num_rows
                 if left == 0:
                     return
@@ -229,16 +247,16 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
     def list_flights(self, context: Any, _criteria: bytes) -> Iterator[Any]:
         """Streams, whose path is their name, and outputs, below `outputs`."""
         _require(context, "viewer")
-        for stream in self._engine.list_entities()["streams"]:
-            yield self._stream_info(stream)
-        for output in self._outputs():
-            yield self._output_info(output)
+        for stream in _told(self._engine.list_entities)["streams"]:
+            yield _told(partial(self._stream_info, stream))
+        for output in _told(self._outputs):
+            yield _told(partial(self._output_info, output))
 
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:
         """One of them; `[NAME]` is a stream, else an output."""
         _require(context, "viewer")
         path = _parts(descriptor)
-        if len(path) == 1 and path[0] in self._engine.list_entities()["streams"]:
+        if len(path) == 1 and path[0] in _told(self._engine.list_entities)["streams"]:
             return _told(lambda: self._stream_info(path[0]))
         return _told(lambda: self._output_info(path[-1]))
 
@@ -302,20 +320,30 @@ class _Wanted:
     output: str
     take: bool
     limit: int | None
+    reader: str | None = None
+    turn: int | None = None
 
     @staticmethod
     def parse(ticket: bytes) -> _Wanted:
         try:
             given = json.loads(ticket)
-            wanted = _Wanted(given["output"], given.get("take", True), given.get("limit"))
-            number = wanted.limit is None or (
-                isinstance(wanted.limit, int) and not isinstance(wanted.limit, bool)
+            wanted = _Wanted(
+                given["output"],
+                given.get("take", True),
+                given.get("limit"),
+                given.get("reader"),
+                given.get("turn"),
+            )
+            named = wanted.reader is None or (
+                isinstance(wanted.reader, str) and 0 < len(wanted.reader) <= _MOST_NAME
             )
             if (
                 isinstance(wanted.output, str)
                 and isinstance(wanted.take, bool)
-                and number
-                and (wanted.limit is None or wanted.limit >= 0)
+                and all(map(_is_number, (wanted.limit, wanted.turn)))
+                and named
+                and (wanted.reader is None) == (wanted.turn is None)
+                and (wanted.take or wanted.reader is None)
             ):
                 return wanted
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -323,6 +351,13 @@ class _Wanted:
         raise pa.ArrowInvalid(
             'BAD_CALL: expected a ticket such as {"output": "alerts", "take": true, "limit": 100}'
         )
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number from 0 on, or was left out."""
+    return value is None or (
+        isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
+    )
 
 
 @contextlib.contextmanager
