@@ -73,8 +73,8 @@ function now(): Picture {
 const palette = ["filter", "map", "union", "aggregate", "join"].map((kind) => ({ kind, section: "boxes", summary: `A ${kind}`, telling: "where", inputs: kind === "join" ? "two" : "one", ports: [], starter: { box: kind } }));
 const rows = (numbers: number[]) => numbers.map((seq) => row(seq) as { [key: string]: Json });
 const trace = () => [
-  { box: "watch", superbox: "watch", in: { readings: { rows: rows([1, 2, 3]), truncated: 0 } }, out: { watch: { rows: rows([3]), truncated: 0 }, "watch.rest": { rows: rows([1, 2]), truncated: 0 } }, held: null, late: {}, seconds: 0.018 },
-  { box: "tens", superbox: "tens", in: { readings: { rows: rows([1, 2, 3]), truncated: 240 } }, out: {}, held: 1312, late: { closed: 1 }, seconds: 0.031 },
+  { box: "watch", superbox: "watch", in: { readings: { rows: rows([1, 2, 3]), truncated: 0 } }, out: { watch: { rows: rows([3]), truncated: 0 }, "watch.rest": { rows: rows([1, 2]), truncated: 0 } }, held: null, kept: {}, late: {}, seconds: 0.018 },
+  { box: "tens", superbox: "tens", in: { readings: { rows: rows([1, 2, 3]), truncated: 240 } }, out: {}, held: 1312, kept: { windows: { rows: [{ start: "2026-01-01T08:00:00Z", machine: "press", "accumulator 1": 12 }], truncated: 1311 } }, late: { closed: 1 }, seconds: 0.031 },
 ];
 
 function answer(path: string, method: string): unknown {

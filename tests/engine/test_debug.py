@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from typing import Any
 
@@ -192,6 +193,41 @@ def test_a_trace_shows_some_tuples_and_counts_the_rest() -> None:
         assert len(across["in"]["reports"]) == len(doubled["out"]["doubled"]) == 100
         assert across["truncated"] == {"reports": 150, "across": 150}
         assert engine.debug_state()["trace"] == [across, doubled]
+
+
+def test_a_trace_shows_what_a_box_keeps_after_the_step() -> None:
+    net = au.Network("plant")
+    order = au.Order("at", by=["machine"])
+    readings = net.stream(
+        "readings", "at timestamp, machine string, bar int", progress=au.Ordered("at")
+    )
+    pieces = net.stream("pieces", "machine string, at timestamp", progress=au.Ordered("at"))
+    net.output(
+        "sums", readings.aggregate(order=order, window=au.Window(size="1 minute"), n="sum(bar)")
+    )
+    pairs = readings.join(
+        pieces,
+        on="left.machine = right.machine",
+        left=order,
+        right=order,
+        within="1 minute",
+        name="pairs",
+    )
+    net.output("pairs", pairs)
+    first = dt.datetime(2026, 1, 1, 8, tzinfo=dt.UTC)
+    with make_engine(net) as engine:
+        engine.pause()
+        engine.enqueue("readings", [(first, "press", n) for n in range(60)])
+        engine.enqueue("pieces", [("lathe", first)])
+        trace = [entry for _ in range(9) for entry in engine.step()]
+        window = {"start": first, "machine": "press", "closed": None}
+        (windows,) = [e["kept"]["windows"] for e in trace if e["box"] == "aggregate_1"]
+        assert windows["total"] == 1
+        assert {key: windows["rows"][0][key] for key in window} == window
+        kept = [entry["kept"] for entry in trace if entry["box"] == "pairs"][-1]
+        assert kept["right"] == {"rows": [{"machine": "lathe", "at": first}], "total": 1}
+        assert (kept["left"]["total"], len(kept["left"]["rows"])) == (60, 50)
+        assert {"machine": "press", "bar": 0, "at": first} in kept["left"]["rows"]
 
 
 def test_one_application_is_stepped() -> None:

@@ -163,15 +163,20 @@ class AggregateKernel:
     def _grid(self) -> WindowGrid:
         return WindowGrid(self.size, self.advance, self.on is None or self.align_first)
 
+    @property
+    def measure(self) -> Any:
+        """In what the stored starts of windows count: in advances, if these are whole."""
+        if self.on is None or self.align_first or self.opens:
+            return 1
+        return self.advance if stored_type(self.kinds[self.on]) == pa.int64() else 1
+
     def _windows(self, functions: Accumulators) -> WindowTable:
         kind = pa.int64() if self.on is None else stored_type(self.kinds[self.on])
         by = tuple((name, self.kinds[name]) for name in self.by)
         timed = self.timeout_us is not None
         states = tuple(functions.fields())
-        measure = 1
-        if kind == pa.int64() and not (self.on is None or self.align_first or self.opens):
-            measure = self.advance
-        return WindowTable(kind, by, states, timed, self.lasting, self.opens is not None, measure)
+        opened = self.opens is not None
+        return WindowTable(kind, by, states, timed, self.lasting, opened, self.measure)
 
     def _output(self, functions: Accumulators) -> EmissionBuilder:
         by = [(name, self.kinds[name]) for name in self.by]

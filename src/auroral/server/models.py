@@ -341,6 +341,8 @@ class TraceEntry(WireModel):
     in_: Annotated[dict[str, TraceRows], Field(alias="in")]
     out: dict[str, TraceRows]
     held: int | None
+    kept: dict[str, TraceRows] = {}
+    """Some rows of each of its state tables, as they were after the step."""
     late: dict[str, int]
     seconds: float
 

@@ -54,6 +54,7 @@ def trace_entries(trace: Sequence[Mapping[str, Any]]) -> list[TraceEntry]:
             in_=_rows(entry["in"], entry["truncated"]),
             out=_rows(entry["out"], entry["truncated"]),
             held=entry["held"],
+            kept=_kept(entry["kept"]),
             late=dict(entry["late"]),
             seconds=entry["seconds"],
         )
@@ -67,6 +68,12 @@ def _rows(by_arc: Mapping[str, Any], left_out: Mapping[str, int]) -> dict[str, T
         arc: TraceRows(fields=_fields(rows), rows=json_value(rows), truncated=left_out.get(arc, 0))
         for arc, rows in by_arc.items()
     }
+
+
+def _kept(tables: Mapping[str, Any]) -> dict[str, TraceRows]:
+    """Rows of state tables, and how many more these have."""
+    rows = {name: table["rows"] for name, table in tables.items()}
+    return _rows(rows, {name: table["total"] - len(rows[name]) for name, table in tables.items()})
 
 
 def _fields(rows: Sequence[Mapping[str, Any]]) -> list[FieldInfo]:

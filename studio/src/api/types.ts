@@ -198,6 +198,8 @@ export type TraceEntry = {
   in: Record<string, TraceRows>;
   out: Record<string, TraceRows>;
   held: number | null;
+  /** Some rows of each of its state tables, as they were after the step. */
+  kept: Record<string, TraceRows>;
   late: Record<string, number>;
   seconds: number;
 };

@@ -89,17 +89,28 @@ function Step({ entry }: { entry: TraceEntry }) {
       <div className="trace-sides">
         <Side label="went in" arcs={entry.in} />
         <Side label="came out" arcs={entry.out} />
-        {entry.held !== null && (
-          <div className="trace-side trace-kept">
-            <h4>
-              <span className="quiet">kept</span> {plural(entry.held, "row")}
-            </h4>
-          </div>
-        )}
+        {entry.held !== null && <Kept held={entry.held} tables={entry.kept} />}
       </div>
     </div>
   );
 }
+
+/** What the box remembers after the step, from its state tables; what it no longer needs may stay in them for a while. */
+function Kept({ held, tables }: { held: number; tables: Record<string, TraceRows> }) {
+  const names = Object.keys(tables);
+  return (
+    <div className={`trace-side ${names.length ? "" : "trace-kept"}`} data-testid="trace-kept">
+      <h4>
+        <span className="quiet">kept</span> {plural(held, "row")}
+      </h4>
+      {names.map((name) => (
+        <ArcRows key={name} arc={name} label="state" unit="row" found={tables[name] ?? NOTHING} />
+      ))}
+    </div>
+  );
+}
+
+const NOTHING: TraceRows = { rows: [], truncated: 0 };
 
 function Side({ label, arcs }: { label: string; arcs: Record<string, TraceRows> }) {
   const names = Object.keys(arcs);
@@ -107,13 +118,13 @@ function Side({ label, arcs }: { label: string; arcs: Record<string, TraceRows> 
   return (
     <div className="trace-side">
       {names.map((arc) => (
-        <ArcRows key={arc} arc={arc} label={label} found={arcs[arc] ?? { rows: [], truncated: 0 }} />
+        <ArcRows key={arc} arc={arc} label={label} unit="tuple" found={arcs[arc] ?? NOTHING} />
       ))}
     </div>
   );
 }
 
-function ArcRows({ arc, label, found }: { arc: string; label: string; found: TraceRows }) {
+function ArcRows({ arc, label, unit, found }: { arc: string; label: string; unit: string; found: TraceRows }) {
   // A column in which nothing stands says nothing.
   const names = Object.keys(found.rows[0] ?? {}).filter((name) => found.rows.some((row) => (row[name] ?? null) !== null));
   const rows = found.rows.map((row) => names.map((name) => row[name] ?? null));
@@ -122,7 +133,7 @@ function ArcRows({ arc, label, found }: { arc: string; label: string; found: Tra
       <h4>
         <span className="quiet">{label}</span> <span className="mono">{arc}</span>{" "}
         <span className="quiet">
-          {plural(found.rows.length + found.truncated, "tuple")}
+          {plural(found.rows.length + found.truncated, unit)}
           {found.truncated ? `, ${found.rows.length} shown` : ""}
         </span>
       </h4>

@@ -13,7 +13,7 @@ import { boxLabel } from "./boxLabel";
 import { latestTuple, starterTuple } from "./starterTuple";
 
 const state = (change: Partial<DebugState>): DebugState => ({ paused: false, applications: [], hit: null, breakpoints: [], trace: [], ...change });
-const entry = (box: string): TraceEntry => ({ box, superbox: box, in: {}, out: {}, held: null, late: {}, seconds: 0 });
+const entry = (box: string): TraceEntry => ({ box, superbox: box, in: {}, out: {}, held: null, kept: {}, late: {}, seconds: 0 });
 
 beforeEach(() => {
   vi.restoreAllMocks();

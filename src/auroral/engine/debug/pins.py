@@ -40,6 +40,19 @@ class PinnedSegment:
                 self._file = None
         return cut(self._table, *self._span)
 
+    def some(self, most: int) -> pa.Table:
+        """The first rows of the segment, whatever their moments; only these are read."""
+        with self._reading:
+            if self._table is not None:
+                return self._table.slice(0, most)
+            assert self._file is not None
+            file = pq.ParquetFile(self._file)
+            batches = [batch for batch, _ in zip(file.iter_batches(most), range(1), strict=False)]
+            self._file.close()
+            self._file = None
+            self._table = pa.Table.from_batches(batches, file.schema_arrow)
+            return self._table
+
 
 def pin(
     store: Store, segments: Sequence[Segment], first: int = 0, last: int | None = None

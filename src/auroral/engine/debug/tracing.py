@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from auroral.engine.debug.kept import PinnedTable, kept_rows, pin_state
 from auroral.engine.debug.pins import PinnedSegment, pin, together
 from auroral.engine.debug.preview import NetworkPreview
 from auroral.engine.results.batches import visible
 from auroral.engine.runtime.measuring import BoxWork
+from auroral.engine.runtime.stateful_step import StatefulStep
 from auroral.engine.runtime.stepping import CommittedStep
 from auroral.engine.runtime.train import Train
 from auroral.engine.topology.execution import Execution
@@ -35,6 +37,7 @@ class TracedStep:
     work: Mapping[str, BoxWork] = field(default_factory=dict)
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
     held: int | None = None
+    state: Mapping[str, PinnedTable] = field(default_factory=dict)
 
 
 class Tracer:
@@ -58,12 +61,16 @@ class Tracer:
                 written.setdefault(segment.log, []).extend(pin(self._store, [segment]))
         self._step = TracedStep(train, read, written, counts=dict(change.counts))
 
-    def committed(self, step: CommittedStep, held: int | None) -> None:
-        """A step is true; `held` is what its box with state holds now."""
+    def committed(self, step: CommittedStep, box: StatefulStep | None) -> None:
+        """A step is true; `box` is its box with state, if it has one."""
         traced, self._step = self._step, None
-        if traced is not None:
-            traced.seconds, traced.work, traced.held = step.seconds, step.work, held
-            self._steps.append(traced)
+        if traced is None:
+            return
+        traced.seconds, traced.work = step.seconds, step.work
+        if box is not None:
+            traced.held = box.held
+            traced.state = pin_state(self._store, box.name, box.measure)
+        self._steps.append(traced)
 
     def take(self, execution: Execution) -> list[dict[str, Any]]:
         """What happened in each box since the last call, in the order of the steps."""
@@ -97,9 +104,10 @@ def _entries(
         if is_eddy(box):
             outputs = list(written)
         remembers = box == superbox.stateful
-        entries.append(
-            _entry(step, checked.origin(box), arcs, inputs, outputs, remembers=remembers)
-        )
+        entry = _entry(step, checked.origin(box), arcs, inputs, outputs, remembers=remembers)
+        if remembers:
+            entry["kept"] = kept_rows(checked, box, step.state)
+        entries.append(entry)
     return entries
 
 
@@ -128,6 +136,7 @@ def _entry(
         "out": {arc: _shown(arcs[arc]) for arc in outputs if arc in arcs},
         "truncated": more,
         "held": step.held if remembers else None,
+        "kept": {},
         "late": late,
         "seconds": round(work.seconds if work is not None else step.seconds, 6),
     }

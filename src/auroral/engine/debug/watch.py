@@ -233,7 +233,7 @@ class DebugWatch:
             self.followers.committed()
         if self.tracer.on:
             found = self._execution().steps.get(step.train.superbox.name)
-            self.tracer.committed(step, found.held if isinstance(found, StatefulStep) else None)
+            self.tracer.committed(step, found if isinstance(found, StatefulStep) else None)
         for log, pins in self._pinned.items():
             hit = self.breakpoints.in_change(self.finder, log, pins)
             if hit is not None and self.permit is None:

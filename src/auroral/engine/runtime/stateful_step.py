@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from auroral.engine.runtime.kernel_run import KernelRequest, KernelRun
 from auroral.engine.runtime.step import StepOutcome
@@ -87,6 +88,11 @@ class StatefulStep:
         """How many tuples or windows it holds; of a bucket that has not worked yet, its rows."""
         tables = [table for table in self._own_tables() if side_of(table) is None]
         return self._kernel.held(tables, self._held)
+
+    @property
+    def measure(self) -> Any:
+        """In what the starts of windows in its state count."""
+        return getattr(self._runner.physical.kernel, "measure", 1)
 
     @property
     def has_room(self) -> Callable[[Mapping[str, int]], bool] | None:
