@@ -36,9 +36,6 @@ def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in entry.items():
         if key == "kept":
-            found[key] = {name: _table(one) for name, one in value.items()}
-            continue
-        if key == "kept":
             found[key] = {table: _kept(one) for table, one in value.items()}
             continue
         if key not in ("in", "out"):
@@ -49,11 +46,6 @@ def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
             shown = {**entry["in"], **value}.items()
             found["truncated"] = {arc: one["truncated"] for arc, one in shown if one["truncated"]}
     return found
-
-
-def _table(one: Mapping[str, Any]) -> dict[str, Any]:
-    rows = _rows(one["rows"], one["fields"])
-    return {"rows": rows, "total": len(rows) + one["truncated"]}
 
 
 def _kept(table: Mapping[str, Any]) -> dict[str, Any]:
