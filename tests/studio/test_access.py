@@ -82,6 +82,7 @@ def test_a_keyboard_is_enough(border: Served, open_studio: OpenStudio) -> None:
     """Reach the canvas by Tab, walk, add behind a box, connect, remove, undo, deploy."""
     studio = open_studio(border.page())
     page = studio.page
+    canvas = page.locator(".canvas")
     expect(studio.node("across")).to_be_visible()
     on_canvas = "() => document.activeElement?.closest('.canvas') !== null"
     for _ in range(80):
@@ -89,17 +90,52 @@ def test_a_keyboard_is_enough(border: Served, open_studio: OpenStudio) -> None:
         if page.evaluate(on_canvas):
             break
     assert page.evaluate(on_canvas), "Tab reaches the canvas"
-    page.locator(".canvas").focus()
     page.keyboard.press("Escape")
     page.keyboard.press("ArrowRight")
     expect(studio.find("name")).to_have_value("reports")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     expect(studio.find("name")).to_have_value("across")
-    studio.quick_add("map", "map")
+
+    page.keyboard.press("Enter")
+    expect(studio.find("inspector").locator(":focus")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(canvas).to_be_focused()
+
+    page.keyboard.press("/")
+    expect(studio.find("search")).to_be_focused()
+    page.keyboard.type("map")
+    found = page.get_by_role("listbox", name="Found").get_by_role("option")
+    expect(found.first).to_contain_text("Add map")
+    page.keyboard.press("Enter")
     expect(studio.edge("across", "map")).to_be_attached()
     expect(studio.find("name")).to_have_value("map")
-    page.locator(".canvas").focus()
+    expect(canvas).to_be_focused()
+
+    page.keyboard.press("c")
+    expect(studio.find("quick-search")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(canvas).to_be_focused()
+    page.keyboard.press("c")
+    page.keyboard.type("union")
+    page.keyboard.press("Enter")
+    expect(studio.edge("map", "union")).to_be_attached()
+    expect(canvas).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    expect(studio.find("name")).to_have_value("map")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("c")  # the arc from across
+    page.keyboard.type("to union")
+    page.keyboard.press("Enter")
+    expect(studio.edge("across", "union")).to_be_attached()
+
+    page.keyboard.press("ControlOrMeta+z")
+    expect(studio.edge("across", "union")).to_have_count(0)
+    page.keyboard.press("ControlOrMeta+z")
+    expect(studio.node("union")).to_have_count(0)
+    page.keyboard.press("ArrowRight")
+    expect(studio.find("name")).to_have_value("map")
     page.keyboard.press("Delete")
     expect(studio.node("map")).to_have_count(0)
     page.keyboard.press("ControlOrMeta+z")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
@@ -77,3 +78,66 @@ def test_a_double_click_on_a_frame_shows_the_group_alone(
     studio.page.get_by_role("navigation", name="Groups").get_by_text("plant").click()
     expect(studio.node("other")).to_be_visible()
     expect(studio.find("stub-readings")).to_have_count(0)
+
+
+def _is_in(studio: StudioPage, name: str, group: str) -> bool:
+    inner, frame = studio.node(name).bounding_box(), studio.node(group).bounding_box()
+    assert inner
+    assert frame
+    return (
+        frame["x"] < inner["x"] < frame["x"] + frame["width"]
+        and frame["y"] < inner["y"] < frame["y"] + frame["height"]
+    )
+
+
+def test_a_box_that_is_added_behind_another_is_in_its_group(
+    served: Served, open_studio: OpenStudio
+) -> None:
+    studio = _open(served, open_studio)
+    studio.select("words")
+    studio.quick_add("map", "map")
+    expect(studio.edge("words", "map")).to_be_attached()
+    studio.rest()
+    assert _is_in(studio, "map", "heat")
+    studio.page.keyboard.press("ControlOrMeta+s")
+    expect(studio.find("deploy-confirm")).to_be_enabled()
+    studio.page.keyboard.press("Enter")
+    expect(studio.find("draft-count")).to_have_text("Deployed")
+    with served.client() as client:
+        network = client.get("/network", headers={"Accept": "application/json"}).json()
+    assert network["groups"]["heat"] == ["hot", "words", "map"]
+
+
+@pytest.mark.parametrize("joining", [True, False])
+def test_a_box_changes_its_group_by_the_keyboard(
+    served: Served, open_studio: OpenStudio, *, joining: bool
+) -> None:
+    studio = _open(served, open_studio)
+    box, told = ("other", "into heat") if joining else ("words", "out of heat")
+    assert _is_in(studio, box, "heat") is not joining
+    studio.go_to(box)
+    studio.page.keyboard.press("m")
+    offered = studio.page.get_by_role("listbox", name="Choices").get_by_role("option")
+    expect(offered.first).to_contain_text(told)
+    studio.page.keyboard.press("Enter")
+    expect(studio.find("draft-count")).to_contain_text("~1")
+    studio.page.keyboard.press("f")
+    studio.rest()
+    assert _is_in(studio, box, "heat") is joining
+    studio.page.keyboard.press("ControlOrMeta+z")
+    expect(studio.find("draft-count")).to_have_text("Deployed")
+
+
+def test_a_new_box_goes_into_an_arc_by_the_keyboard(
+    served: Served, open_studio: OpenStudio
+) -> None:
+    studio = _open(served, open_studio)
+    studio.drag_from_palette("filter", -40, 200)
+    expect(studio.find("name")).to_have_value("filter")
+    studio.page.keyboard.press("Escape")  # from the inspector, if it has the focus
+    studio.page.locator(".canvas").focus()
+    studio.page.keyboard.press("m")
+    studio.page.keyboard.type("between readings and other")
+    studio.page.keyboard.press("Enter")
+    expect(studio.edge("readings", "filter")).to_be_attached()
+    expect(studio.edge("filter", "other")).to_be_attached()

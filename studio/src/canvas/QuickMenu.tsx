@@ -7,11 +7,10 @@ import { addEntry, connectTo, type Point } from "./actions";
 import { fitsOf } from "./connecting";
 import { fittingEntries } from "./fit";
 import type { OutPort } from "./graph";
-import { closeQuickMenu, openQuickMenu, useQuickMenu } from "./menu";
+import { closeQuickMenu, focusCanvas, openQuickMenu, useQuickMenu } from "./menu";
 import { useModel } from "./model";
+import { moveChoices, type Choice } from "./moving";
 import { iconOf } from "./nodes";
-
-type Choice = { key: string; label: string; note: string; icon: ReturnType<typeof iconOf>; run: () => void };
 
 /** The ports that a wire can begin at. */
 function portChoices(ports: OutPort[], at: Point, place: Point | null): Choice[] {
@@ -50,13 +49,16 @@ function choices(arc: string | null, palette: PaletteEntry[], place: { x: number
 }
 
 function Menu() {
-  const { at, place, ports } = useQuickMenu();
+  const { at, place, ports, moving } = useQuickMenu();
   const arc = ports.length === 1 ? (ports[0]?.arc ?? null) : null;
   const palette = useSession((state) => state.palette);
   const [text, setText] = useState("");
   const [cursor, setCursor] = useState(0);
   const box = useRef<HTMLDivElement>(null);
-  const all = useMemo(() => (ports.length > 1 ? portChoices(ports, at, place) : choices(arc, palette, place)), [arc, ports, at, palette, place]);
+  const all = useMemo(() => {
+    if (moving) return moveChoices();
+    return ports.length > 1 ? portChoices(ports, at, place) : choices(arc, palette, place);
+  }, [arc, ports, at, palette, place, moving]);
   const words = text.trim().toLowerCase();
   const found = words ? all.filter((each) => each.label.toLowerCase().includes(words) || each.note.toLowerCase().includes(words)).sort((a, b) => Number(b.label.startsWith(words)) - Number(a.label.startsWith(words))) : all;
   const current = Math.min(cursor, found.length - 1);
@@ -67,8 +69,12 @@ function Menu() {
     window.addEventListener("pointerdown", away, true);
     return () => window.removeEventListener("pointerdown", away, true);
   }, []);
-  const choose = (choice: Choice | undefined) => {
+  const leave = () => {
     closeQuickMenu();
+    focusCanvas();
+  };
+  const choose = (choice: Choice | undefined) => {
+    leave();
     choice?.run();
   };
   return (
@@ -76,11 +82,11 @@ function Menu() {
       ref={box}
       className="quick-menu"
       role="dialog"
-      aria-label={arc ? `What reads ${arc}` : ports.length ? "Ports to connect" : "Add to the network"}
+      aria-label={moving ? "Where the selection goes" : arc ? `What reads ${arc}` : ports.length ? "Ports to connect" : "Add to the network"}
       style={{ left: Math.min(at.x, window.innerWidth - 340), top: Math.min(at.y, window.innerHeight - 360) }}
       onKeyDown={(event) => {
         event.stopPropagation();
-        if (event.key === "Escape") closeQuickMenu();
+        if (event.key === "Escape") leave();
         else if (event.key === "ArrowDown") setCursor(Math.min(current + 1, found.length - 1));
         else if (event.key === "ArrowUp") setCursor(Math.max(current - 1, 0));
         else if (event.key === "Enter") choose(found[current]);
@@ -88,7 +94,7 @@ function Menu() {
         event.preventDefault();
       }}
     >
-      <input type="search" autoFocus aria-label="Filter" placeholder={arc ? `${arc} →` : ports.length ? "Connect from" : "Add a box"} value={text} onChange={(event) => (setText(event.target.value), setCursor(0))} data-testid="quick-filter" />
+      <input type="search" autoFocus aria-label="Filter" placeholder={moving ? "Move" : arc ? `${arc} →` : ports.length ? "Connect from" : "Add a box"} value={text} onChange={(event) => (setText(event.target.value), setCursor(0))} data-testid="quick-search" />
       <ul role="listbox" aria-label="Choices">
         {found.map((choice, index) => (
           <li

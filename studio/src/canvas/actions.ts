@@ -2,6 +2,7 @@
 
 import type { PaletteEntry } from "../api/types";
 import { asObject, freeName, kindOf, membersOf, type Ref } from "../draft/document";
+import { ownerOf } from "../draft/arcs";
 import { startingDeclaration, stemOf } from "../draft/adding";
 import { connect, disconnect, group, copy, paste, put, remove, setKey, splice, ungroup, type Clip } from "../draft/edits";
 import { moveInto } from "../draft/members";
@@ -38,6 +39,12 @@ function show(ref: Ref): void {
   bringIntoView(nodeId(ref.section, ref.name));
 }
 
+/** The group of what an arc comes from, else the one that is shown alone. */
+function groupBehind(arc: string | undefined): string | null {
+  const group = arc === undefined ? undefined : useModel.getState().grouping.parent.get(ownerOf(arc));
+  return group ?? focus();
+}
+
 /** Declare a new entity; it reads `arc` if given, and stands at `at` or beside what it reads. */
 export function addEntry(entry: PaletteEntry, options: { arc?: string; at?: Point } = {}): Ref {
   const { draft, report, edit } = useDraft.getState();
@@ -46,7 +53,7 @@ export function addEntry(entry: PaletteEntry, options: { arc?: string; at?: Poin
   const { arc } = options;
   const declaration = startingDeclaration(entry, arc ? report?.arcs[arc] : undefined);
   const id = nodeId(ref.section, name);
-  const container = entry.section !== "boxes" ? null : options.at ? containerAt(options.at) : focus();
+  const container = entry.section !== "boxes" ? null : options.at ? containerAt(options.at) : groupBehind(arc);
   edit(
     (document) => {
       const declaring = put(document, ref, entry.section === "queries" && arc ? { sql: `SELECT * FROM ${/[/]/.test(arc) ? `\`${arc}\`` : arc}` } : declaration);

@@ -7,7 +7,8 @@ import { useUi } from "../store/ui";
 import { nudgeSelected, removeSelected, selectedPorts } from "./actions";
 import { selectedEdges, selectedNodes, selectOnly, useFlow } from "./flow";
 import { toggleGroup, zoomInto, zoomOut } from "./groups";
-import { openQuickMenu } from "./menu";
+import { openMoveMenu, openQuickMenu } from "./menu";
+import { moveChoices } from "./moving";
 import { panBy, zoomBy } from "./viewport";
 import { cursorNode, forgetKept, keepCursor, walk, type Direction } from "./walk";
 
@@ -65,6 +66,7 @@ export function onCanvasKey(event: KeyboardEvent): void {
   else if (event.key === "+" || event.key === "=") zoomBy("in");
   else if (event.key === "-") zoomBy("out");
   else if (event.key === "c" && !event.ctrlKey && !event.metaKey && mayEdit() && selectedPorts().length) openQuickMenu(menuPlace(), null, selectedPorts());
+  else if (event.key === "m" && !event.ctrlKey && !event.metaKey && mayEdit() && moveChoices().length) openMoveMenu(menuPlace());
   else if (event.key === "o" && node && "group" in node.data) toggleGroup(node.id);
   else if (event.key === "a" && (event.ctrlKey || event.metaKey)) selectOnly(new Set(useFlow.getState().nodes.map((each) => each.id)), new Set());
   else return;

@@ -2,6 +2,7 @@ import { useState } from "react";
 
 import { addHere } from "../canvas/actions";
 import { nodeId } from "../canvas/graph";
+import { focusCanvas } from "../canvas/menu";
 import { iconOf } from "../canvas/nodes";
 import { Dialog } from "../components/Dialog";
 import { Icon } from "../components/Icon";
@@ -34,7 +35,7 @@ export function SearchDialog() {
       ask({ kind: "center", node: nodeId(choice.ref.section, choice.ref.name) });
       select({ kind: choice.kind, name: choice.ref.name });
     }
-    requestAnimationFrame(() => document.querySelector<HTMLElement>(".canvas")?.focus());
+    requestAnimationFrame(focusCanvas);
   };
   return (
     <Dialog title="Search" onClose={close}>

@@ -3,6 +3,7 @@
 import { useEffect } from "react";
 
 import { copySelected, groupSelected, pasteCopied, selectedArc } from "../canvas/actions";
+import { focusCanvas } from "../canvas/menu";
 import { stepAndWalk, togglePause } from "../debug/actions";
 import { toggleBreakpoint } from "../debug/breakpoints";
 import { isDirty } from "../draft/diff";
@@ -51,6 +52,10 @@ export function useShortcuts(): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+      if (event.key === "Escape" && event.target instanceof Element && event.target.closest(".inspector, .side-panel, .bottom-panel")) {
+        focusCanvas();
+        return;
+      }
       const selecting = event.key === "c" && Boolean(window.getSelection()?.toString());
       const action = selecting ? null : actionOf(event, isTyping(event.target));
       if (!action) return;
