@@ -7,6 +7,7 @@ import inspect
 import socket
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -98,17 +99,51 @@ def test_every_public_method_of_the_engine_is_there() -> None:
     assert ELSEWHERE.keys() <= public
 
 
+def public_methods(kind: type) -> dict[str, inspect.Signature]:
+    found = inspect.getmembers(kind, inspect.isfunction)
+    return {name: inspect.signature(one) for name, one in found if not name.startswith("_")}
+
+
+DIFFERENT = {
+    ("modify", "expected"): "the client may say which version of the network it has seen",
+    ("sql", "job"): "the server names SELECTs, and ends those for which nobody waits any more",
+}
+"""Parameters that only one of the two has, and why; docs/how-to/client.md lists them."""
+
+
 def test_methods_take_what_those_of_the_engine_take() -> None:
-    for name, own in inspect.getmembers(Client, inspect.isfunction):
-        engine = getattr(Engine, name, None)
-        if name.startswith("_") or engine is None or name == "dequeue":
-            continue
-        theirs = list(inspect.signature(engine).parameters.values())
-        theirs = [p for p in theirs if p.name != "job"]  # the server names what it may cancel
-        ours = list(inspect.signature(own).parameters.values())
-        assert [(p.name, p.kind) for p in ours][: len(theirs)] == [
-            (p.name, p.kind) for p in theirs
-        ], name
+    engine, client = public_methods(Engine), public_methods(Client)
+    both = engine.keys() & client.keys()
+    assert len(both) >= 30
+    odd: set[tuple[str, str]] = set()
+    for name in sorted(both):
+        theirs, ours = engine[name].parameters, client[name].parameters
+        odd |= {(name, one) for one in theirs.keys() ^ ours.keys()}
+        shared = [one for one in theirs if one in ours]
+        assert shared == [one for one in ours if one in theirs], name
+        for one in shared:
+            assert ours[one].kind == theirs[one].kind, (name, one)
+            assert ours[one].default == theirs[one].default, (name, one)
+    assert odd == DIFFERENT.keys()
+
+
+def test_differences_from_the_engine_are_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/client.md").read_text(encoding="utf-8")
+    _, _, told = page.partition("## What is different")
+    for name in [*ELSEWHERE, *public_methods(Client).keys() - public_methods(Engine).keys()]:
+        assert f"`{name}`" in told, name
+    for method, parameter in DIFFERENT:
+        assert f"`{method}(…, {parameter}=)`" in told, (method, parameter)
+
+
+class SparkFrame:
+    """What a Spark DataFrame is to the client."""
+
+    __module__ = "pyspark.sql.classic.dataframe"
+    columns = ("sid", "pos", "name")
+
+    def toArrow(self) -> pa.Table:  # noqa: N802
+        return pa.Table.from_pylist([REPORT])
 
 
 @pytest.mark.parametrize(
@@ -121,8 +156,9 @@ def test_methods_take_what_those_of_the_engine_take() -> None:
         pa.table({"sid": [1], "pos": [31.0], "name": ["a"]}),
         pa.record_batch({"sid": [1], "pos": [31.0], "name": ["a"]}),
         pd.DataFrame([REPORT]),
+        SparkFrame(),
     ],
-    ids=["dict", "dicts", "tuples", "generator", "table", "batch", "pandas"],
+    ids=["dict", "dicts", "tuples", "generator", "table", "batch", "pandas", "spark"],
 )
 def test_rows_of_every_kind_are_taken(client: Client, given: Any) -> None:
     assert client.enqueue("reports", given) == 1
@@ -159,6 +195,21 @@ def test_a_bad_row_made_by_hand_is_refused(server: Served, client: Client) -> No
     assert isinstance(client.send("readings", READING)["moment"], int)
     client.drain(20)
     assert client.dequeue("all").to_pylist() == [READING]
+
+
+def test_results_say_which_share_of_their_input_was_dropped(server: Served, client: Client) -> None:
+    assert client.dequeue("hot", 0, shed=True).column_names == ["sid", "pos", "name", "_shed"]
+    server.engine.enqueue("reports", [REPORT] * 3)
+    server.engine.drain()
+    assert client.dequeue("hot", 1).num_rows
+    server.engine.enqueue("reports", [REPORT])
+    server.engine.drain()
+    found = client.dequeue("hot", shed=True)
+    assert found.to_pylist()[-1] == {**REPORT, "_shed": 0.0}
+    assert found.schema == server.engine.dequeue("hot", 0, shed=True).schema
+    client.enqueue("reports", [REPORT])
+    client.drain(20)
+    assert client.dequeue("hot").to_pylist() == [REPORT]
 
 
 def test_large_batches_go_in_parts(client: Client, monkeypatch: Any) -> None:

@@ -91,11 +91,11 @@ class Client:
     # ── data in and out ──
 
     def enqueue(self, stream: str, rows: Any, *, position: Any | None = None) -> int:
-        """Push tuples: dicts, tuples, Arrow or pandas; returns how many fit, when they are durable.
+        """Push tuples: dicts, tuples, Arrow, pandas or a Spark DataFrame; returns how many fit.
 
-        Rows that do not fit become dead letters. With `position` (any JSON value) the batch is
-        taken once. A large batch goes in parts: if it is interrupted, the same call with the same
-        position goes on where it was.
+        It returns when they are durable. Rows that do not fit become dead letters. With `position`
+        (any JSON value) the batch is taken once. A large batch goes in parts: if it is interrupted,
+        the same call with the same position goes on where it was.
         """
         rows = _as_batch(rows)
         table = arrow_rows(rows, self._schema(stream), stream)
@@ -148,12 +148,15 @@ class Client:
         """The position of the last batch or source chunk that was taken."""
         return self._server.json("GET", f"streams/{named(stream)}/position")["position"]
 
-    def dequeue(self, output: str, limit: int | None = None) -> pa.Table:
+    def dequeue(self, output: str, limit: int | None = None, *, shed: bool = False) -> pa.Table:
         """What came on an output since the last call, in order of emission.
 
-        Rows that a failed call has taken are not lost: the next call of this client gives them.
+        Rows that a failed call has taken are not lost: the next call of this client with the same
+        `shed` gives them. With `shed` the column `_shed` says which share of the input tuples that
+        a result comes from was dropped by load shedding.
         """
-        return self._taken(f"outputs/{named(output)}", {}, limit)
+        query = {"shed": "true"} if shed else {}
+        return self._taken(f"outputs/{named(output)}", query, limit)
 
     def dequeue_all(self, name: str | None = None, limit: int | None = None) -> pa.Table:
         """The results of many queries, each tuple once, with the list of its `queries`."""
@@ -163,9 +166,11 @@ class Client:
         """Take page by page; a call that fails loses nothing, the next one goes on."""
         if limit == 0:  # who asks wants the schema
             return self._table("GET", path, query={**query, "limit": 0})
+        # Turns are those of a reader: results of another form are taken by another.
+        reader = f"{self._reader}-shed" if "shed" in query else self._reader
 
         def ask(turn: int, most: int) -> pa.Table:
-            wanted = {**query, "limit": most, "reader": self._reader, "turn": turn}
+            wanted = {**query, "limit": most, "reader": reader, "turn": turn}
             return self._table("GET", path, query=wanted)
 
         with self._lock:
@@ -451,6 +456,8 @@ def _as_batch(rows: Any) -> Any:
     """Rows that can be looked at twice."""
     if isinstance(rows, Mapping):
         return [rows]
+    if type(rows).__module__.startswith("pyspark.sql.") and hasattr(rows, "toArrow"):
+        return rows.toArrow()
     if isinstance(rows, (str, bytes)) or not (hasattr(rows, "__iter__") or hasattr(rows, "schema")):
         raise UsageError(
             "BAD_BATCH", f"expected dicts, tuples, Arrow or pandas, found {type(rows).__name__}"

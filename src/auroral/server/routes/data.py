@@ -129,17 +129,21 @@ async def dequeue(
     limit: Limit = 1000,
     reader: Reader = None,
     turn: Turn = None,
+    shed: bool = False,
 ) -> Response:
     """Take what came on an output or a query since the last call; who takes it has it.
 
     Results of a step stay together, so there may be some more than `limit`. Who names itself as
     `reader` and numbers its requests by `turn` gets the rows of a turn again until it asks for a
-    later one, so an answer that does not arrive is not lost.
+    later one, so an answer that does not arrive is not lost. With `shed` the field `_shed` says
+    which share of the input of a result was dropped by load shedding.
     """
     engine, most = service_of(request).engine, most_rows(request, limit)
     # A format that cannot have these fields must say so before anything is taken.
-    await page_response(request, lambda: Page(engine.dequeue(output, 0)))
-    return await taken_response(request, output, reader, turn, lambda: engine.dequeue(output, most))
+    await page_response(request, lambda: Page(engine.dequeue(output, 0, shed=shed)))
+    return await taken_response(
+        request, output, reader, turn, lambda: engine.dequeue(output, most, shed=shed)
+    )
 
 
 async def taken_response(
