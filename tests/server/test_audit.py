@@ -167,3 +167,25 @@ def test_a_disk_that_is_full_does_not_undo_a_change(
         log.note(**WHO, result="ok")
     log.close()
     assert "No space left on device" in caplog.text
+
+
+def test_who_only_looks_does_not_see_it(tmp_path: Path) -> None:
+    logs = logging.getLogger("auroral.server.audit"), logging.getLogger("auroral")
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.INFO)
+    try:
+        with site(state=tmp_path) as found, found.socket("live") as socket:
+            socket.send(json.dumps({"picture": True}))
+            asked = {"arc": "readings", "condition": "machine = 'a secret'"}
+            assert found.ask("POST", "control/breakpoints", json=asked).status_code == 201
+            logs[1].warning("this is for everybody")
+            told: list[Any] = []
+            while not any(one["text"] == "this is for everybody" for one in told):
+                frame = json.loads(socket.recv(20))
+                told += frame["entries"] if frame["type"] == "log" else []
+    finally:
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
+    assert "a secret" in (tmp_path / "audit.jsonl").read_text()
+    assert not any("a secret" in one["text"] or "127.0.0.1" in one["text"] for one in told)

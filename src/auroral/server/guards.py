@@ -238,20 +238,26 @@ async def refuse(scope: Scope, receive: Receive, send: Send, error: RequestError
 
 
 def _log_cut(scope: Scope) -> None:
-    client = scope.get("client")
-    _log_of_server.warning("%s takes nothing of its answer and is cut off", client and client[0])
+    text, client = "a client took nothing of its answer and was cut off", scope.get("client")
+    said = {"text": text, "client": client[0] if client else None, "path": _shown_path(scope)}
+    _log_of_server.warning(text, extra={"fields": said})
 
 
 def _log(scope: Scope, request: str, status: int, seconds: float) -> None:
     """Note a request; neither its query nor its headers, which may hold secrets."""
-    client, path = scope.get("client"), scope["path"]
+    client = scope.get("client")
     said: dict[str, Any] = {
         "request": request,
         "method": scope.get("method", "WS"),
-        "path": path if len(path) <= _PATH_CHARS else f"{path[:_PATH_CHARS]}…",
+        "path": _shown_path(scope),
         "status": status,
         "ms": round(seconds * 1000, 1),
         "client": client[0] if client else None,
         "role": scope.get("state", {}).get("role"),
     }
     access_log.info(json.dumps(said, ensure_ascii=False), extra={"fields": said})
+
+
+def _shown_path(scope: Scope) -> str:
+    path: str = scope["path"]
+    return path if len(path) <= _PATH_CHARS else f"{path[:_PATH_CHARS]}…"

@@ -11,11 +11,12 @@ from auroral.errors import masked
 
 KEPT = 500
 _CHARS = 2000
-_QUIET = ("auroral.server.access",)
+_QUIET = ("auroral.server.access", "auroral.server.audit")
+"""Who asked for what is not for everybody who looks."""
 
 
 class LogRing(logging.Handler):
-    """Keeps the latest lines of a log; requests are left out."""
+    """Keeps the latest lines of a log; requests and the audit log are left out."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)

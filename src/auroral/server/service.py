@@ -77,6 +77,8 @@ class EngineService:
         self._layout = StudioLayout()
         self._layouts = threading.Lock()
         """Held while the layout changes, so that nobody's change is lost."""
+        self._judging = threading.Lock()
+        """Held while graphs change, so that what is said of them is what the engine has."""
         self.set_graphs: dict[str, QoS | None] = {}
         """Graphs that were set here and hold in place of declared ones."""
         self.qos_version = 0
@@ -140,10 +142,11 @@ class EngineService:
 
     def set_qos(self, output: str, graphs: Any) -> None:
         """Judge an output by other graphs from now on."""
-        self.engine.set_qos(output, graphs)
-        qos = None if graphs is None else QoS.model_validate(graphs)
-        self.set_graphs = {**self.set_graphs, output: qos}
-        self.qos_version += 1
+        with self._judging:
+            self.engine.set_qos(output, graphs)
+            qos = None if graphs is None else QoS.model_validate(graphs)
+            self.set_graphs = {**self.set_graphs, output: qos}
+            self.qos_version += 1
 
     def failure(self) -> AuroralError | None:
         """Why the engine does nothing more; None while it runs."""
