@@ -11,7 +11,6 @@ SMALL = 0.05
 KNOWN_TO_DIFFER = {
     ("fig9", "the share of the worker falls with batching"),
     ("superbox", "MC needs less memory than ML"),
-    ("paper4-fig5", "at higher loads the order is never the reverse either"),
 }
 """What the papers, or we, would like to see and the simulation does not show; see ADR 52."""
 

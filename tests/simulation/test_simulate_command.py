@@ -100,6 +100,15 @@ def test_a_network_file_is_simulated_with_stated_costs(
     assert any("never measured" in note and "far" in note for note in found["notes"])
 
 
+def test_auto_is_what_the_engine_would_choose(
+    monkeypatch: Words, capsys: Shown, file: Path
+) -> None:
+    words = ("simulate", file, "--rates", "reports=50", "--for", "2", "--workers", "1", "--json")
+    _, out, _ = command(monkeypatch, capsys, *words)
+    notes = json.loads(out)["notes"]
+    assert [note for note in notes if note.startswith("superbox fuse: a call costs as much as ")]
+
+
 def test_an_overloaded_network_does_not_keep_up(
     monkeypatch: Words, capsys: Shown, file: Path
 ) -> None:

@@ -136,9 +136,7 @@ def network_report(
     measured = measured_network(network, state)
     model = measured.model
     options = network.engine
-    settings = SchedulerSettings.of(options)
-    if settings.superbox == "auto":  # as in the engine: a call is a Spark job
-        settings = replace(settings, superbox="fuse")
+    settings = replace(SchedulerSettings.of(options), is_fused=True)  # as in the engine
     arriving = stream_rates(network, model, rates, measured.rates)
     headroom = options.headroom
     shedder = ControlledShedder(options.shedding, model, workers * headroom, headroom=headroom)

@@ -33,7 +33,9 @@ class SchedulerSettings:
     spanner_boxes: int = 5
     """k of the top-k spanner: how many boxes of an application a plan spans."""
     partitions: int = 20
-    """Into how many parts `qos-bucketed` divides gradients, and slacks; one: all are equal."""
+    """Into how many parts `qos-bucketed` divides gradients, and slacks; one: all are equal.
+
+    Only for figures: where it `weighs_trains`, as in the engine, buckets are those of speeds."""
     weighs_trains: bool = False
     """Whether `qos` and `qos-bucketed` weigh gradients by what a call is worth, as its fixed cost
     is large: see `UtilityFirst`."""
