@@ -59,6 +59,34 @@ def test_every_form_says_that_rows_were_left_out(plant: Site, path: str, media: 
     assert "next" not in last.links
 
 
+@pytest.mark.parametrize("media", [JSON, NDJSON, CSV, ARROW])
+def test_every_form_says_that_more_may_be_taken(media: str) -> None:
+    with site(limits=ServerLimits(answer_rows=2)) as found:
+        for at in range(5):
+            found.engine.enqueue("readings", [{"machine": "m", "at": at, "celsius": 98.0}])
+            found.engine.drain(20)
+        numbered = {"reader": "r", "turn": 0}
+        asked = [{}, numbered, numbered, {"limit": 1000}]
+        answers = [
+            found.ask("GET", "outputs/alerts", headers={"Accept": media}, params=given)
+            for given in asked
+        ]
+        marks = [answer.headers.get("X-Truncated") for answer in answers]
+        assert marks == ["true", "true", "true", None]
+        assert answers[1].content == answers[2].content
+        assert not found.engine.dequeue("alerts").num_rows
+
+
+def test_a_story_has_its_latest_entries(plant: Site) -> None:
+    whole = plant.ask("GET", "story/hot")
+    assert "X-Truncated" not in whole.headers
+    entries = whole.json()["entries"]
+    assert len(entries) > 1
+    latest = plant.ask("GET", "story/hot", params={"limit": 1})
+    assert latest.headers["X-Truncated"] == "true"
+    assert latest.json()["entries"] == entries[-1:]
+
+
 def test_pages_make_the_whole(plant: Site, client: Client) -> None:
     engine = plant.engine
     for limit in (1, 9, 10, 11, 24, 25, 26):

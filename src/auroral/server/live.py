@@ -37,6 +37,7 @@ from auroral.server.wire_rows import (
 MOST_SAMPLES = 16
 MOST_STORIES = 16
 _STORY_TICKS = 4
+_STORY_ENTRIES = 1000
 _MESSAGE_ROWS = 1000
 _FOLLOW_S = 0.5
 _TOO_SLOW, _GOING_AWAY = 1013, 1001
@@ -172,7 +173,7 @@ class LiveSession(SocketSession):
 
     async def _story(self, name: str) -> str:
         def look() -> str:
-            entries = json_value(self._engine.story(name))
+            entries = json_value(self._engine.story(name)[-_STORY_ENTRIES:])
             return _frame({"type": "story", "name": name, "entries": entries})
 
         try:

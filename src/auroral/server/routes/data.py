@@ -142,7 +142,7 @@ async def dequeue(
     # A format that cannot have these fields must say so before anything is taken.
     await page_response(request, lambda: Page(engine.dequeue(output, 0, shed=shed)))
     return await taken_response(
-        request, output, reader, turn, lambda: engine.dequeue(output, most, shed=shed)
+        request, output, reader, turn, most, lambda: engine.dequeue(output, most, shed=shed)
     )
 
 
@@ -151,15 +151,23 @@ async def taken_response(
     output: str,
     reader: str | None,
     turn: int | None,
+    most: int,
     dequeue: Callable[[], pa.Table],
 ) -> Response:
-    """The rows that a call takes; those of a turn are the same whenever it is asked for."""
+    """The rows that a call takes; those of a turn are the same whenever it is asked for.
+
+    An answer that has as many as it may is marked: there may be more.
+    """
+
+    def page(table: pa.Table) -> Page:
+        return Page(table, truncated=0 < most <= table.num_rows)
+
     if (reader is None) != (turn is None):
         raise bad_query("turn", "reader and turn together", turn)
     if reader is None or turn is None:
-        return await page_response(request, lambda: Page(dequeue()))
+        return await page_response(request, lambda: page(dequeue()))
     taken, who, number = service_of(request).taken, reader, turn
-    return await page_response(request, lambda: Page(taken.take(output, who, number, dequeue)))
+    return await page_response(request, lambda: page(taken.take(output, who, number, dequeue)))
 
 
 @router.post("/sql", response_model=TableRows, responses=TABLE_ANSWERS)

@@ -74,13 +74,20 @@ async def stats(request: Request) -> Response:
     return json_response(await run(request, lambda: json_value(engine.stats())))
 
 
-@router.get("/story/{name:path}")
+@router.get("/story/{name:path}", response_model=Story)
 @needs("viewer")
-async def story(request: Request, name: str) -> Story:
-    """Why a box, output, stream or query ran, waited, was moved or shed; newest last."""
+async def story(
+    request: Request, name: str, limit: Annotated[int, Query(ge=1, le=100_000)] = 100_000
+) -> Response:
+    """Why a box, output, stream or query ran, waited, was moved or shed; the latest, newest last.
+
+    `X-Truncated` says that there are earlier entries.
+    """
     engine = service_of(request).engine
 
-    def answer() -> Any:
-        return json_value(engine.story(name))
+    def answer() -> tuple[Any, bool]:
+        found = engine.story(name)
+        return json_value(found[-limit:]), len(found) > limit
 
-    return Story(entries=await run(request, answer))
+    entries, more = await run(request, answer)
+    return json_response({"entries": entries}, headers=more_headers(request, {}) if more else {})

@@ -73,7 +73,7 @@ async def results(
     """
     engine, most = service_of(request).engine, most_rows(request, limit)
     return await taken_response(
-        request, f"results {name or ''}", reader, turn, lambda: engine.dequeue_all(name, most)
+        request, f"results {name or ''}", reader, turn, most, lambda: engine.dequeue_all(name, most)
     )
 
 
