@@ -40,6 +40,24 @@ def test_a_valid_network(
     assert shown.err == ""
 
 
+@pytest.mark.parametrize("words", [("check",), ("run", "--state", "state")])
+def test_no_workers_are_refused_before_anything_runs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = RUNNABLE.replace("engine: {", "engine:\n  {workers: 0, ")
+    path = written(tmp_path, text)
+    line = text[: text.index("workers: 0")].count("\n") + 1
+    assert called(monkeypatch, *words, str(path)) == 2
+    told = capsys.readouterr().err
+    assert f"{path.name}:{line}, engine, key workers: expected more than 0" in told
+    assert "found 0" in told
+    assert not (tmp_path / "state").exists()
+
+
 def test_the_version_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
