@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from auroral.engine import Engine, parts
 from auroral.engine.ingest import ingest
 from auroral.engine.runtime import queue_memory
 from auroral.engine.runtime.queue_memory import QueueMemory
+from auroral.engine.runtime.waiting import WaitingTuples
 from auroral.errors import NetworkError
 from auroral.scheduling.queues import BoxQueue
 from auroral.scheduling.residency import ResidencyPlanner
@@ -105,6 +107,40 @@ def test_what_is_more_urgent_is_in_memory(urgent: str, other: str) -> None:
         assert engine.stats()["memory"]["evictions"] >= 4
         engine.drain()
         assert results(engine) == {"soon": expected(), "late": expected()}
+
+
+def test_the_oldest_queues_come_first_while_superboxes_take_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with sparkless.make_engine(network(scheduler="rr"), train=80) as engine:
+        stepper = engine._loop.execution.stepper
+        scheduler = stepper.scheduler
+        assert scheduler is not None
+        assert scheduler.in_turn()
+        feed(engine, 1)  # the tuples of `late_in` come first
+        engine._ingest.seal()
+        at_s = [time.monotonic() + 10.0]
+        scheduler.now_s = lambda: at_s[0]
+        looked: list[str] = []
+        real = stepper.waiting_tuples
+
+        def waiting(name: str) -> WaitingTuples:
+            looked.append(name)
+            return real(name)
+
+        monkeypatch.setattr(stepper, "waiting_tuples", waiting)
+        engine._loop.work()
+        boxes = engine.stats()["boxes"]
+        assert boxes["late_box"]["priority"] > boxes["soon_box"]["priority"] > 9.0
+        looked.clear()
+        engine._loop.work()
+        assert looked == [], "once in a while is enough"
+        engine.drain()
+        at_s[0] += 100.0
+        engine.enqueue("late_in", [(1, "x")])
+        engine.drain()
+        assert engine.stats()["boxes"]["soon_box"]["priority"] is None
+        assert results(engine) == {"soon": expected(1), "late": expected(1)}
 
 
 def test_the_scheduler_sees_how_much_of_a_queue_is_in_memory() -> None:

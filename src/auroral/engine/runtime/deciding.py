@@ -20,6 +20,8 @@ from auroral.scheduling.queues import QueueTable
 
 _FRESH_S = 1.0
 """How long measured costs are used before they are looked at again …"""
+_OFFER_S = 0.25
+"""How often the table is filled while superboxes take turns, at most."""
 _PAUSE = 100.0
 """… or so many times as long as looking took: large networks have no more than 1 % of the time."""
 
@@ -70,6 +72,7 @@ class StepScheduler:
     _plans: list[_RunningPlan] = field(default_factory=list)
     _next_serve_s: float = -math.inf
     _version: int = -1
+    _next_offer_s: float = -math.inf
     _passed: PassedOver = field(default_factory=PassedOver)
 
     def take_over(self, before: StepScheduler, running: Collection[str]) -> None:
@@ -102,6 +105,25 @@ class StepScheduler:
                 )
             table.set_running(name, running=name in running or name in planned)
         self.spend(time.perf_counter() - began_s)
+
+    def offer_in_turn(
+        self, waiting: Callable[[str], WaitingTuples], running: Collection[str]
+    ) -> None:
+        """While superboxes take turns, keep the queues of the oldest tuples in memory first.
+
+        Memory is looked after now and then, and the table is filled as often at most.
+        """
+        now_s = self.now_s()
+        if now_s < self._next_offer_s:
+            return
+        began_s = time.perf_counter()
+        found = {name: waiting(name) for name in self.concerned}
+        self.offer({name: one for name, one in found.items() if one.rows}, running)
+        for queue in self.table.queues.values():
+            age_s = max(now_s - queue.oldest_arrival_s, 0.0)
+            queue.priority = age_s if queue.queued else None
+        spent_s = time.perf_counter() - began_s
+        self._next_offer_s = now_s + max(_OFFER_S, _PAUSE * spent_s)
 
     def spend(self, seconds: float) -> None:
         """Count time that went into decisions."""

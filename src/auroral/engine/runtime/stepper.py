@@ -250,6 +250,8 @@ class Stepper:
 
         A train that is formed before a worker has time for it lacks what arrives meanwhile.
         """
+        if self.scheduler is not None and self._memory is not None:
+            self.scheduler.offer_in_turn(self.waiting_tuples, self._running)
         names, worked = list(self._steps), False
         at = names.index(self._latest) + 1 if self._latest in self._steps else 0
         for name in names if self._pool.inline else [*names[at:], *names[:at]]:
