@@ -26,6 +26,16 @@ NETWORK: dict[str, object] = {
 }
 BREAKPOINT = {"id": "b1", "arc": "readings", "condition": None, "enabled": True, "hits": 1}
 HIT = {"breakpoint": "b1", "arc": "readings", "moment": 7, "tuple": {"celsius": 99.5}, "at_us": 0}
+ROWS = [{"machine": name, "celsius": 99.5} for name in ("press", "lathe", "mill")]
+TRACE = {
+    "box": "hot",
+    "superbox": "hot",
+    "in": {"readings": {"rows": ROWS, "truncated": 0}},
+    "out": {"hot": {"rows": ROWS[:1], "truncated": 0}},
+    "held": None,
+    "late": {},
+    "seconds": 0.018,
+}
 OVERLOAD: dict[str, Any] = {
     "rate": 12_400.0,
     "utility": 0.41,
@@ -58,7 +68,7 @@ OVERLOAD: dict[str, Any] = {
             "side": "",
         }
     ],
-    "debug": {"breakpoints": [BREAKPOINT], "hit": HIT},
+    "debug": {"breakpoints": [BREAKPOINT], "hit": HIT, "trace": [TRACE]},
 }
 
 
@@ -174,3 +184,27 @@ def test_the_state_of_an_arc_can_be_read_without_a_mouse(
     told = studio.find("arc-summary")
     expect(told).to_contain_text("19.1 k tuples")
     expect(told).to_contain_text("3.0 s of 2.0 s: the oldest tuple waits longer than")
+
+
+def test_a_stop_leaves_room_for_the_tuples_of_the_step(
+    served: Served, open_studio: OpenStudio
+) -> None:
+    """On a low page, too; the panel's edge gives more room by mouse and keyboard."""
+    studio = open_overloaded(served, open_studio, 1024)
+    studio.open_bottom("debug")
+    expect(studio.find("hit")).to_contain_text("99.5")
+    row = studio.rows("went in on readings").first
+    expect(row).to_be_in_viewport(ratio=1)
+    body = studio.page.locator(".bottom-body")
+    before, grip = body.bounding_box(), studio.find("bottom-grip").bounding_box()
+    assert before
+    assert grip
+    mouse = studio.page.mouse
+    mouse.move(400, grip["y"] + 4)
+    mouse.down()
+    mouse.move(400, grip["y"] - 56, steps=3)
+    mouse.up()
+    expect(body).to_have_css("height", f"{before['height'] + 60:.0f}px")
+    studio.find("bottom-grip").focus()
+    studio.page.keyboard.press("ArrowUp")
+    expect(body).to_have_css("height", f"{before['height'] + 84:.0f}px")

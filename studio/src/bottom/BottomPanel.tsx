@@ -1,4 +1,4 @@
-import { Suspense, type ComponentType } from "react";
+import { Suspense, useState, type ComponentType, type CSSProperties } from "react";
 
 import { Boundary } from "../components/Boundary";
 import { Button } from "../components/Button";
@@ -7,6 +7,7 @@ import { Tabs } from "../components/Tabs";
 import { problemsOf } from "../draft/saying";
 import { useDraft } from "../store/draft";
 import { useUi, type BottomTab } from "../store/ui";
+import { Grip } from "./Grip";
 import { ProblemsPanel } from "./ProblemsPanel";
 
 function ProblemsLabel() {
@@ -35,8 +36,11 @@ const PANELS: Record<BottomTab, ComponentType> = {
 export function BottomPanel() {
   const { bottomOpen, bottomTab, openBottom, toggle } = useUi();
   const Panel = PANELS[bottomTab];
+  const [height, setHeight] = useState<number | null>(null);
+  const style = height === null ? undefined : ({ "--bottom-height": `${height}px` } as CSSProperties);
   return (
-    <section className="bottom-panel" aria-label="Bottom panel">
+    <section className="bottom-panel" aria-label="Bottom panel" style={style}>
+      {bottomOpen && <Grip height={height} onChange={setHeight} />}
       <div className="panel-head">
         <Tabs
           label="Bottom panel"
@@ -55,7 +59,7 @@ export function BottomPanel() {
         <Button look="quiet" icon={bottomOpen ? "down" : "chevron"} aria-label={bottomOpen ? "Hide the bottom panel" : "Show the bottom panel"} title={bottomOpen ? "Hide" : "Show"} onClick={() => toggle("bottomOpen")} />
       </div>
       {bottomOpen && (
-        <div className="panel-body bottom-body">
+        <div className={`panel-body bottom-body ${bottomTab === "debug" ? "debug" : ""}`}>
           <Boundary key={bottomTab} label="panel">
             <Suspense fallback={null}>
               <Panel />

@@ -31,10 +31,14 @@ function Hit() {
         <button type="button" className="link mono" onClick={() => select({ kind: "arc", name: hit.arc })}>
           {hit.arc}
         </button>
-        , moment {hit.moment}, {timeOfDay(hit.at_us)}. Resume or step to let it pass.
       </p>
-      <pre className="mono">{JSON.stringify(hit.tuple)}</pre>
-      <Button icon="play" onClick={() => void resume()}>
+      <span className="hit-when quiet">
+        moment {hit.moment}, {timeOfDay(hit.at_us)}
+      </span>
+      <pre className="mono" title={JSON.stringify(hit.tuple, null, 1)}>
+        {JSON.stringify(hit.tuple)}
+      </pre>
+      <Button icon="play" title="Let it pass (p); a step lets it pass, too" onClick={() => void resume()}>
         Resume
       </Button>
     </div>

@@ -1,6 +1,6 @@
 import { RULES, type GraphKind } from "./graph";
 import { histogram, type Observed } from "./observed";
-import { HEIGHT, screenX, screenY, ticks, WIDTH, type Domain } from "./scale";
+import { HEIGHT, screenX, screenY, shownTicks, WIDTH, type Domain } from "./scale";
 
 const BARS = 40;
 const LEVELS = [0, 0.5, 1];
@@ -15,7 +15,7 @@ export function GraphBackground({ kind, domain, observed }: { kind: GraphKind; d
       {LEVELS.map((level) => (
         <g key={level}>
           <line className="qos-grid" x1={screenX(low, domain)} x2={screenX(high, domain)} y1={screenY(level)} y2={screenY(level)} />
-          <text className="qos-tick" x={screenX(low, domain) - 5} y={screenY(level) + 3} textAnchor="end">
+          <text className="qos-tick" x={screenX(low, domain) - 9} y={screenY(level) + 3} textAnchor="end">
             {level}
           </text>
         </g>
@@ -31,12 +31,12 @@ export function GraphBackground({ kind, domain, observed }: { kind: GraphKind; d
             height={screenY(0) - screenY(bar * 0.9)}
           />
         ))}
-      {ticks(domain).map((tick) => (
-        <text key={tick} className="qos-tick" x={screenX(tick, domain)} y={HEIGHT - 12} textAnchor="middle">
+      {shownTicks(domain).map((tick) => (
+        <text key={tick} className="qos-tick" x={screenX(tick, domain)} y={HEIGHT - 17} textAnchor="middle">
           {tick}
         </text>
       ))}
-      <text className="qos-tick" x={WIDTH - 10} y={HEIGHT - 1} textAnchor="end">
+      <text className="qos-tick" x={WIDTH - 10} y={HEIGHT - 4} textAnchor="end">
         {RULES[kind].axis}
       </text>
     </g>

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { addPoint, goodUntil, graphOf, graphProblem, gridStep, movePoint, removePoint, utilityAt, withGraph, type Graph } from "./graph";
 import { keyed } from "./keyed";
 import { histogram, observedOf, predicted } from "./observed";
-import { domainOf, screenX, ticks, valueX } from "./scale";
+import { domainOf, screenX, shownTicks, ticks, valueX, WIDTH } from "./scale";
 
 const latency: Graph = [
   [0, 1],
@@ -119,6 +119,16 @@ describe("scale", () => {
     expect(domainOf(latency, "latency", slow).high).toBe(30);
     expect(domainOf(latency, "latency", [{ x: 400, weight: 1 }]).high).toBe(50);
     expect(ticks(domain)).toEqual([0, 2, 4, 6, 8, 10, 12]);
+    expect(shownTicks(domain)).toEqual([0, 2, 4, 6, 8, 10, 12]);
     expect(gridStep(12.5)).toBe(0.05);
+  });
+
+  it("leaves out ticks that would be cut off or run into each other", () => {
+    const wide = { low: 0, high: 5_000_000 };
+    const shown = shownTicks(wide);
+    expect(ticks(wide)).toContain(5_000_000);
+    expect(shown).not.toContain(5_000_000);
+    expect(shown.length).toBeGreaterThan(2);
+    for (const at of shown) expect(screenX(at, wide) + String(at).length * 2.9).toBeLessThanOrEqual(WIDTH);
   });
 });

@@ -4,11 +4,11 @@ import { RULES, type Graph, type GraphKind } from "./graph";
 import { percentile, type Observed } from "./observed";
 
 export const WIDTH = 320;
-export const HEIGHT = 176;
-const LEFT = 30;
+export const HEIGHT = 184;
+const LEFT = 34;
 const RIGHT = 10;
 const TOP = 10;
-const BOTTOM = 24;
+const BOTTOM = 32;
 
 export type Domain = { low: number; high: number };
 
@@ -33,6 +33,20 @@ export const screenY = (y: number) => TOP + (1 - y) * (HEIGHT - TOP - BOTTOM);
 export const valueX = (px: number, { low, high }: Domain) =>
   low + ((px - LEFT) / (WIDTH - LEFT - RIGHT)) * (high - low);
 export const valueY = (py: number) => 1 - (py - TOP) / (HEIGHT - TOP - BOTTOM);
+
+/** How far the text of a tick reaches to each side of it. */
+const reach = (at: number) => (String(at).length * 5.8) / 2;
+
+/** The ticks below the axis that are whole and apart from each other. */
+export function shownTicks(domain: Domain): number[] {
+  let free = 0;
+  return ticks(domain).filter((at) => {
+    const x = screenX(at, domain);
+    if (x - reach(at) < free || x + reach(at) > WIDTH) return false;
+    free = x + reach(at) + 6;
+    return true;
+  });
+}
 
 /** Four or five round numbers within a range. */
 export function ticks({ low, high }: Domain): number[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { ago, bytes, count, duration, marks, plural, rate, share, utility } from "./format";
+import { ago, bytes, count, duration, exact, marks, plural, rate, share, utility, value } from "./format";
 
 describe("figures", () => {
   it.each([
@@ -49,6 +49,19 @@ describe("figures", () => {
     expect(utility(0.999)).toBe("0.99");
     expect(utility(1)).toBe("1.00");
   });
+
+  it.each([
+    [97.30000000000001, "97.3"],
+    [0.1234567891, "0.123457"],
+    [0.0000012345678, "0.00000123457"],
+    [1234.5678912, "1234.57"],
+    [-71234567.891, "-71234567.9"],
+    [9007199254740991, "9007199254740991"],
+    [null, "null"],
+    [{ a: 0.1234567891 }, '{"a":0.1234567891}'],
+  ])("value %s is read as %s", (found, text) => expect(Number(value(found)) || value(found)).toBe(Number(text) || text));
+
+  it("keeps every digit beside what is read", () => expect(exact(97.30000000000001)).toBe("97.30000000000001"));
 
   it("writes bytes, ages, marks and plurals", () => {
     expect([bytes(512), bytes(1_300_000)]).toEqual(["512 B", "1.3 MB"]);

@@ -84,10 +84,22 @@ export function timeOfDay(us: number): string {
     .join(":");
 }
 
-/** A value of a tuple, in one line. */
-export function value(found: Json | undefined): string {
+/** A value of a tuple, in one line, with all of its digits. */
+export function exact(found: Json | undefined): string {
   if (found === null || found === undefined) return "null";
   return typeof found === "object" ? JSON.stringify(found) : String(found);
+}
+
+/** A number with about six digits, but never without those before the point. */
+function rounded(number: number): number {
+  const size = Math.abs(number);
+  if (Number.isInteger(number) || !Number.isFinite(number)) return number;
+  return size < 1e-4 ? Number(number.toPrecision(6)) : Number(number.toFixed(Math.max(1, 5 - Math.floor(Math.log10(size)))));
+}
+
+/** A value of a tuple, in one line, as it is read in a table. */
+export function value(found: Json | undefined): string {
+  return exact(typeof found === "number" ? rounded(found) : found);
 }
 
 /** Many values in one line: "ts ≥ 2026-01-01T08:00:00Z". */
