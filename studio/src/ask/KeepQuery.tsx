@@ -14,7 +14,7 @@ export function KeepQuery({ text }: { text: string }) {
   const draft = useDraft((state) => state.draft);
   if (name === null)
     return (
-      <Button icon="query" reason={reason} disabled={!text.trim()} onClick={() => setName(freeName(draft, "queries", "query"))}>
+      <Button icon="query" reason={reason ?? (text.trim() ? null : "Write a query first.")} title="Its results are computed all the time, from the next deployment on" onClick={() => setName(freeName(draft, "queries", "query"))}>
         Keep as a standing query …
       </Button>
     );

@@ -8,9 +8,11 @@ type Asked = {
   text: string;
   /** The latest answer of a query that was run once. */
   table: Table | null;
+  /** The query that `table` answers. */
+  asked: string;
   seconds: number | null;
   /** An attached query whose rows are shown instead. */
   attached: string | null;
 };
 
-export const useSql = create<Asked>()(() => ({ text: "", table: null, seconds: null, attached: null }));
+export const useSql = create<Asked>()(() => ({ text: "", table: null, asked: "", seconds: null, attached: null }));

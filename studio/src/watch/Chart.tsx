@@ -20,6 +20,9 @@ type Props = {
   zero?: boolean;
 };
 
+/** A line's mark and its name stay together. */
+const ENTRY = { display: "inline-block", maxWidth: "100%", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap", verticalAlign: "bottom" } as const;
+
 /** Lines over time. Colours are neutral; several lines differ by their dashes, and from the fifth on by tone and width. */
 export function Chart({ title, at, series, format, height = 96, time = true, range, zero = true }: Props) {
   const ref = useRef<HTMLDivElement>(null);
@@ -29,7 +32,8 @@ export function Chart({ title, at, series, format, height = 96, time = true, ran
   const labels = series.map((one) => one.label).join("\n");
   const data = useRef<uPlot.AlignedData>([[]]);
   useEffect(() => {
-    data.current = [at, ...series.map((one) => one.values)];
+    // The last is drawn first, so that thick lines lie below thin ones.
+    data.current = [at, ...series.map((one) => one.values).reverse()];
     plot.current?.setData(data.current);
   }, [at, series]);
 
@@ -59,7 +63,7 @@ export function Chart({ title, at, series, format, height = 96, time = true, ran
           ...labels.split("\n").map((label, index) => {
             const { dash, width, tone } = lineStyle(index);
             return { label, stroke: colour(tone), width, dash, points: { show: false } };
-          }),
+          }).reverse(),
         ],
       },
       data.current,
@@ -85,7 +89,7 @@ export function Chart({ title, at, series, format, height = 96, time = true, ran
       <figcaption>
         {title}{" "}
         {series.map((one, index) => (
-          <span className="quiet" key={one.label}>
+          <span className="quiet" key={one.label} style={ENTRY}>
             {series.length > 1 && <Marker index={index} />}
             {series.length > 1 ? `${one.label} ` : ""}
             {texts[index]}

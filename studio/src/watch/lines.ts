@@ -11,5 +11,5 @@ export const MOST_LINES = 2 * DASHES.length;
 export function lineStyle(index: number): { dash: number[]; width: number; tone: "--text" | "--muted" | "--line-strong" } {
   const dash = DASHES[index % DASHES.length] ?? [];
   if (index < DASHES.length) return { dash, width: 1.5, tone: index ? "--muted" : "--text" };
-  return { dash: dash.map((part) => part * 1.5), width: 4, tone: "--line-strong" };
+  return { dash: dash.map((part) => part * 1.5), width: 3.5, tone: "--line-strong" };
 }
