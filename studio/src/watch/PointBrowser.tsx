@@ -10,7 +10,7 @@ import { useUi } from "../store/ui";
 import { plural } from "./format";
 import { PointFigures } from "./PointFigures";
 import { ProblemNote } from "./ProblemNote";
-import { tupleJson } from "./rows";
+import { HIDDEN, isTime, tupleJson } from "./rows";
 import { RowTable } from "./RowTable";
 import { scalar } from "./scalar";
 import { useAsk } from "./useAsk";
@@ -33,9 +33,13 @@ export function PointBrowser({ name }: { name: string }) {
       setTable(await api.pointRows(name, { ...Object.fromEntries(given), limit: LIMIT }));
     });
   const row = selected === null ? undefined : table?.rows[selected];
-  const input = (field: keyof typeof asked, label: string, hint: string) => (
+  const time = table?.fields.findIndex((one) => isTime(one.type) && !HIDDEN.has(one.name)) ?? -1;
+  const moment = time >= 0 ? table?.rows[0]?.[time] : undefined;
+  const example = moment ? `, such as ${String(moment)}` : "";
+  const input = (field: keyof typeof asked, label: string, hint: string, title: string) => (
     <input
       aria-label={label}
+      title={title}
       className="mono"
       placeholder={hint}
       value={asked[field]}
@@ -54,15 +58,15 @@ export function PointBrowser({ name }: { name: string }) {
         <strong className="mono">{name}</strong>
         <PointFigures name={name} />
         <span className="grow" />
-        {input("key", "Key", "key")}
-        {input("since", "From", "from")}
-        {input("until", "Up to", "up to")}
+        {input("key", "Key", "key", "Only rows with this key; empty: all")}
+        {input("since", "From", "from", `A value of the field that the point is in order of${example}; empty: the newest rows`)}
+        {input("until", "Up to", "up to", `A value of the field that the point is in order of${example}; empty: now`)}
         <Button type="submit" icon="search" disabled={busy}>
           Browse
         </Button>
         <CopyButton label="Copy JSON" text={row && table ? tupleJson(table.fields, row) : null} reason="Select a row first." />
         <Replay point={name} since={asked.since} until={asked.until} />
-        <span className="quiet fixed">{plural(table?.rows.length ?? 0, "row")}{table?.truncated ? " (more exist)" : ""}</span>
+        <span className="quiet fixed">{busy ? "reading …" : `${plural(table?.rows.length ?? 0, "row")}${table?.truncated ? " (more exist)" : ""}`}</span>
       </form>
       <ProblemNote problem={problem} />
       {table && (
@@ -94,7 +98,7 @@ function Replay({ point, since, until }: { point: string; since: string; until: 
     });
   if (!open)
     return (
-      <Button icon="play" onClick={() => setOpen(true)}>
+      <Button icon="play" title="Run this stretch through a query of its own, and see its results" onClick={() => setOpen(true)}>
         Replay …
       </Button>
     );

@@ -17,9 +17,9 @@ export function useAsk(): Asking {
   const [problem, setProblem] = useState<Problem | null>(null);
   const run = useCallback(async (call: () => Promise<void>) => {
     setBusy(true);
+    setProblem(null);
     try {
       await call();
-      setProblem(null);
       return true;
     } catch (error) {
       if (!(error instanceof ProblemError)) throw error;
