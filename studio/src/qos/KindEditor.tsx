@@ -2,11 +2,10 @@ import { useId, useState } from "react";
 
 import type { Declaration } from "../api/types";
 import { Button } from "../components/Button";
-import { declaredOutput, useDeployed } from "../store/deployed";
-import { isNumeric } from "../watch/rows";
 import { graphOf, graphProblem, movePoint, removePoint, RULES, valueField, type Graph, type GraphKind } from "./graph";
 import { GraphEditor } from "./GraphEditor";
 import type { Observed } from "./observed";
+import { useNumericFields } from "./useNumericFields";
 
 type Props = {
   kind: GraphKind;
@@ -53,19 +52,21 @@ export function KindEditor({ kind, output, qos, observed, onDrag, onChange, onAl
 
 function ValueField({ output, on, onChange }: { output: string; on: string; onChange: (on: string) => void }) {
   const id = useId();
-  const from = useDeployed((state) => declaredOutput(state.network, output)?.from);
-  const fields = useDeployed((state) => (typeof from === "string" ? state.check?.arcs[from]?.fields : undefined));
+  const fields = useNumericFields(output);
+  const choose = fields.length > 0 && (on === "" || fields.includes(on));
   return (
     <div className="field inline">
       <label htmlFor={id}>Field</label>
-      <input id={id} className="mono" list={`${id}-fields`} value={on} onChange={(event) => onChange(event.target.value)} />
-      <datalist id={`${id}-fields`}>
-        {(fields ?? [])
-          .filter((field) => isNumeric(field.type))
-          .map((field) => (
-            <option key={field.name} value={field.name} />
+      {choose ? (
+        <select id={id} className="mono" value={on} onChange={(event) => onChange(event.target.value)}>
+          {on === "" && <option value="">choose one</option>}
+          {fields.map((field) => (
+            <option key={field}>{field}</option>
           ))}
-      </datalist>
+        </select>
+      ) : (
+        <input id={id} className="mono" value={on} onChange={(event) => onChange(event.target.value)} />
+      )}
     </div>
   );
 }

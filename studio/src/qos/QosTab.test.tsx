@@ -56,6 +56,17 @@ describe("QosTab", () => {
     expect(screen.getByText("1.00")).toBeTruthy();
   });
 
+  it("begins a value graph with a field of numbers, and lets one choose another", async () => {
+    const fields = [{ name: "machine", type: "string" }, { name: "celsius", type: "double" }, { name: "bar", type: "int" }];
+    useDeployed.setState({ check: { ok: true, problems: [], cautions: [], arcs: { hot: { fields, progress: [] } }, queries: {} } });
+    await show();
+    fireEvent.click(screen.getByText("Value graph"));
+    expect(latest).toMatchObject({ value: { on: "celsius" } });
+    fireEvent.change(screen.getByLabelText("Field"), { target: { value: "bar" } });
+    expect(latest).toMatchObject({ value: { on: "bar" } });
+    useDeployed.setState({ check: null });
+  });
+
   it("says that nothing was observed instead of a utility", async () => {
     vi.spyOn(api, "describe").mockResolvedValue({ quality: { delays: [], history: [], delivered: 0, shed: 0 } });
     await show();

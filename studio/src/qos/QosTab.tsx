@@ -13,6 +13,7 @@ import { useQos } from "./declared";
 import { DEFAULT_LATENCY, graphOf, KINDS, RULES, valueField, withGraph, type Graph, type GraphKind } from "./graph";
 import { KindEditor } from "./KindEditor";
 import { predicted } from "./observed";
+import { useNumericFields } from "./useNumericFields";
 import { useObserved } from "./useObserved";
 
 type Props = {
@@ -27,6 +28,7 @@ type Props = {
 export function QosTab({ output, value, onChange }: Props) {
   const [dragged, setDragged] = useState<{ kind: GraphKind; graph: Graph } | null>(null);
   const observed = useObserved(output, valueField(value));
+  const numbers = useNumericFields(output);
   const shown = dragged ? withGraph(value, dragged.kind, dragged.graph) : value;
   const present = KINDS.filter((kind) => graphOf(value, kind));
   const change = (kind: GraphKind, graph: Graph | null, options: { on?: string; merge?: string } = {}) =>
@@ -51,7 +53,7 @@ export function QosTab({ output, value, onChange }: Props) {
       ))}
       <div className="chips">
         {KINDS.filter((kind) => !present.includes(kind)).map((kind) => (
-          <Button key={kind} look="quiet" icon="add" onClick={() => change(kind, RULES[kind].starter, { on: "" })}>
+          <Button key={kind} look="quiet" icon="add" onClick={() => change(kind, RULES[kind].starter, { on: numbers[0] ?? "" })}>
             {RULES[kind].title} graph
           </Button>
         ))}

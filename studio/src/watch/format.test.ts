@@ -1,8 +1,14 @@
 import { describe, expect, it } from "vitest";
 
-import { ago, bytes, count, duration, exact, marks, plural, rate, share, utility, value } from "./format";
+import { ago, bytes, count, duration, exact, fineShare, marks, plural, rate, share, utility, value } from "./format";
 
 describe("figures", () => {
+  it.each([
+    [0.00042, "0.042 %"],
+    [0.25, "25 %"],
+    [null, "–"],
+  ])("share %s on an axis is %s", (value, text) => expect(fineShare(value)).toBe(text));
+
   it.each([
     [0, "0"],
     [312, "312"],

@@ -55,6 +55,11 @@ export function share(value: number | null | undefined): string {
   return percent > 0 && percent < 9.95 ? `${percent.toFixed(1)} %` : `${Math.round(percent)} %`;
 }
 
+/** A share as an axis needs it: "0.04 %" is not "<0.1 %". */
+export function fineShare(value: number | null | undefined): string {
+  return typeof value === "number" && value > 0 && value < 0.001 ? `${Number((value * 100).toPrecision(2))} %` : share(value);
+}
+
 /** Bytes: "512 B", "1.2 kB", "3.4 GB". */
 export function bytes(value: number | null | undefined): string {
   const text = count(value);

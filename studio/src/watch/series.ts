@@ -1,7 +1,7 @@
 /** Series of the statistics tab: which chart they are in, and how they go on live (pure). */
 
 import type { History, Picture } from "../api/types";
-import { bytes, count, duration, rate, share, utility } from "./format";
+import { bytes, count, duration, fineShare, rate, share, utility } from "./format";
 
 export const KEEP_S = 900;
 export const STEP_S = 2;
@@ -21,7 +21,7 @@ const CHARTS: ChartPlan[] = [
   { title: "Age of the oldest tuple", format: duration, keys: ["oldest_s"] },
   { title: "Cost per tuple", format: duration, keys: ["cost_s"] },
   { title: "Time per call", format: duration, keys: ["call_s", "step_s"] },
-  { title: "Share that passes", format: share, keys: ["selectivity"] },
+  { title: "Share that passes", format: fineShare, keys: ["selectivity"] },
   { title: "Rows held", format: count, keys: ["held", "rows"] },
   { title: "Share delivered", format: share, range: [0, 1.02], keys: ["loss"] },
   { title: "Shed", format: count, keys: ["shed"] },
@@ -43,7 +43,9 @@ export const seriesLabel = (key: string) => LABELS[key] ?? key.replace(/_s$/, ""
 
 /** The charts for the series that there are; series that never had a value are left out. */
 export function plannedCharts(series: History["series"]): ChartPlan[] {
-  const known = Object.keys(series).filter((key) => series[key]?.some((value) => value !== null));
+  const measured = Object.keys(series).filter((key) => series[key]?.some((value) => value !== null));
+  // The rate of a box's own arc is what comes out of it.
+  const known = measured.filter((key) => key !== "rate" || !measured.includes("out_rate"));
   const planned = CHARTS.map((chart) => ({ ...chart, keys: chart.keys.filter((key) => known.includes(key)) }));
   const placed = new Set(planned.flatMap((chart) => chart.keys));
   const others = known
