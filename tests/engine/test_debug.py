@@ -287,6 +287,21 @@ def test_a_breakpoint_on_what_nothing_reads_stops_after_the_step() -> None:
         assert engine.debug_state()["hit"]["tuple"] == {"time": 0, "cnt": 2}
 
 
+def test_a_breakpoint_rests_while_its_condition_does_not_fit_the_network() -> None:
+    with make_engine(network()) as engine:
+        engine.set_breakpoint("doubled", "upper(string(double)) > '0'")
+        doubled = engine.network.document()["boxes"]["doubled"]
+        other = {**doubled, "compute": {"half": "pos / 2"}}
+        engine.modify(add={"doubled": other}, remove=["doubled"])
+        engine.enqueue("reports", ROWS)
+        engine.drain()
+        assert len(rows(engine, "all")) == 3
+        engine.modify(add={"doubled": doubled}, remove=["doubled"])
+        engine.enqueue("reports", [(5, 6, 50)])
+        assert code(engine.drain) == "PAUSED"
+        assert engine.debug_state()["hit"]["tuple"] == {"sid": 5, "double": 100}
+
+
 def test_a_breakpoint_on_a_shared_query() -> None:
     with make_engine(network()) as engine:
         engine.modify(add={"far": "SELECT sid FROM reports WHERE pos > 50"})

@@ -14,7 +14,7 @@ from auroral.engine.debug.pins import PinnedSegment, together
 from auroral.engine.debug.places import Place, PlaceFinder
 from auroral.engine.results.batches import visible
 from auroral.engine.runtime.train import Train, cut
-from auroral.errors import UsageError, closest, list_existing
+from auroral.errors import AuroralError, UsageError, closest, list_existing
 from auroral.storage import Store
 
 
@@ -72,6 +72,11 @@ class BreakpointHit:
         }
 
 
+def _fitted(condition: str, finder: PlaceFinder, place: Place) -> Condition:
+    """A condition over the fields that an arc has now."""
+    return Condition(condition, place.fields, finder.execution.context.settings.executor.resolver)
+
+
 @dataclass
 class _Checkpoints:
     """Where the breakpoints of one execution are looked at."""
@@ -102,8 +107,7 @@ class Breakpoints:
     def add(self, finder: PlaceFinder, arc: str, condition: str | None, enabled: bool) -> str:
         """Set a breakpoint; a condition that does not fit the arc is refused."""
         place = finder.find(arc, before=True)
-        resolver = finder.execution.context.settings.executor.resolver
-        checked = None if condition is None else Condition(condition, place.fields, resolver)
+        checked = None if condition is None else _fitted(condition, finder, place)
         self._number += 1
         id = f"b{self._number}"
         self._all[id] = Breakpoint(id, arc, checked, enabled)
@@ -136,8 +140,10 @@ class Breakpoints:
             for one in self._all.values():
                 try:
                     place = finder.find(one.arc, before=True)
-                except UsageError:
-                    continue  # the network has the arc no more
+                    if one.condition is not None:
+                        one.condition = _fitted(one.condition.text, finder, place)
+                except AuroralError:
+                    continue  # the network has the arc no more, or it has other fields
                 self._place(known, one, place)
         return known
 
