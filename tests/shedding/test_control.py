@@ -211,6 +211,22 @@ def test_outputs_that_lose_are_those_with_the_smallest_slope() -> None:
     assert "drop" in note.why
 
 
+def test_results_per_second_are_those_of_the_machine_that_was_measured() -> None:
+    even = [(0, 0), (1, 1)]
+    paced = QoS(loss=even, throughput=[(0, 0), (400, 1)], weights={"throughput": 3})
+    graphs = {"plain": QoS(loss=even), "paced": paced}
+    boxes = {n: FlowBox(n, ("reports",), {n: 1.0}, 0.001) for n in graphs}
+    model = FlowModel(boxes, {n: FlowOutput(n, n, qos) for n, qos in graphs.items()})
+    for cores, keeps_more in ((0.5, "paced"), (4.0, "plain")):
+        controller = LoadController("auto", capacity=cores)
+        controller.serve(model)
+        fluid = FluidMachine(model, cores, controller)
+        for _ in range(20):  # twice as many as it can do: 500 or 4,000 in a second for each box
+            decision = fluid.period({"reports": cores * 1000}).decision
+        rates = {name: sum(d.rate for d in decision.drops.get(name, ())) for name in graphs}
+        assert min(rates, key=rates.__getitem__) == keeps_more
+
+
 def test_a_long_queue_between_boxes_gets_a_drop_of_its_own_for_a_while() -> None:
     model = FlowModel(
         {

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from auroral.network.declarations import SheddingMode
-from auroral.qos.graphs import QoS
+from auroral.qos.graphs import Kind, QoS
 from auroral.scheduling.flow import FlowBox, FlowModel, FlowOutput
 from auroral.shedding.drops import Drop, DropInterval
 from auroral.shedding.histograms import Histogram
@@ -256,6 +256,49 @@ def test_outputs_that_share_a_place_and_a_field_lose_what_both_need_least() -> N
     assert drop.outputs == ("low", "high")
     assert plan.utilities["low"] == pytest.approx(1.0)
     assert plan.utilities["high"] == pytest.approx(15 / 16)
+
+
+def test_an_output_that_counts_results_per_second_is_left_what_it_needs() -> None:
+    boxes = {n: FlowBox(n, ("s",), {n: 1.0}, 0.001) for n in ("plain", "paced")}
+    even = [(0, 0), (1, 1)]
+    paced = QoS(loss=even, throughput=[(0, 0), (400, 1)], weights={"throughput": 3})
+    graphs = {"plain": QoS(loss=even), "paced": paced}
+    model = FlowModel(boxes, {name: FlowOutput(name, name, qos) for name, qos in graphs.items()})
+
+    def delivered(level: float) -> dict[str, float]:
+        """At a load of 2, each of both outputs would get 1,000 results per second."""
+        levels = (1.2, 2.0, 4.0)
+        plan = plan_table(model, {"s": 500}, capacity=1.0, levels=levels).at(level)
+        assert plan.fits
+        other = plan_table(model, {"s": 50}, capacity=0.5, levels=levels, machine=1.0).at(level)
+        assert other.delivered == pytest.approx(plan.delivered), "only the machine counts"
+        for name, share in plan.delivered.items():
+            paid: dict[Kind, float] = {
+                "loss": share,
+                "throughput": paced.utility("throughput", share * 500 * level),
+            }
+            assert plan.utilities[name] == pytest.approx(graphs[name].combined(paid))
+        return dict(plan.delivered)
+
+    # More than 400 a second are worth little; the other output gives way to those.
+    assert delivered(1.2) == pytest.approx({"plain": 1.0, "paced": 400 / 600})
+    assert delivered(2.0) == pytest.approx({"plain": 0.6, "paced": 400 / 1000})
+    assert delivered(4.0) == pytest.approx({"plain": 0.3, "paced": 400 / 2000})
+
+
+@given(loss_graphs(), loss_graphs(), st.integers(1, 500), st.integers(0, 20))
+def test_throughput_counts_as_the_share_of_the_rate(
+    loss: list[tuple[float, float]], through: list[tuple[float, float]], rate: int, share: int
+) -> None:
+    graph = [(100 * x, y) for x, y in through]
+    qos = QoS(loss=loss, throughput=graph)
+    delivered = share / 20
+    found = OutputUtility.of(qos, rate).at(delivered, 1.0)
+    expected: dict[Kind, float] = {
+        "loss": qos.utility("loss", delivered),
+        "throughput": qos.utility("throughput", delivered * rate),
+    }
+    assert found == pytest.approx(qos.combined(expected))
 
 
 # ── laws ──

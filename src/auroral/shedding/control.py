@@ -482,6 +482,7 @@ class LoadController:
                 carry=self._carry,
                 may_drop=self._may_drop,
                 levels=LEVELS,
+                machine=self._capacity.at(self._costs) * self._headroom,
             )
             self._table_rates = dict(rates)
             self._table_inactive = seen.inactive

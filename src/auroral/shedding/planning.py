@@ -162,19 +162,22 @@ def plan_table(
     may_drop: MayDrop | None = None,
     levels: Sequence[float] = LEVELS,
     period_s: float = DEFAULT_PERIOD_S,
+    machine: float | None = None,
 ) -> PlanTable:
     """Plans for each of the `levels`, if the streams' rates keep their proportions.
 
-    `capacity` is C·H. `inactive` outputs, which the scheduler hardly serves, are left alone. In
-    mode auto, outputs without a loss or value graph lose nothing either; in the other modes they
-    lose when the others have nothing left to lose. `histograms` and `carry` are needed to choose
-    tuples by their values (modes auto and semantic). `may_drop` says of a superbox and an arc
-    whether tuples may be dropped there.
+    `capacity` is C·H, or 1 if only proportions are asked for; then `machine` is C·H, so that graphs
+    of throughput are judged by the rates that there are at each level. `inactive` outputs, which
+    the scheduler hardly serves, are left alone. In mode auto, outputs without a loss or value graph
+    lose nothing either; in the other modes they lose when the others have nothing left to lose.
+    `histograms` and `carry` are needed to choose tuples by their values (modes auto and semantic).
+    `may_drop` says of a superbox and an arc whether tuples may be dropped there.
 
     Of the walk by values, the walk by chance and equal drops at all inputs, each level takes what
     is allowed in its mode and loses least.
     """
     planner = _Planner(model, rates, capacity, mode, frozenset(inactive), may_drop, period_s)
+    planner.machine = capacity if machine is None else machine
     planner.choose(histograms or {}, carry)
     return PlanTable(planner, levels)
 
@@ -192,30 +195,49 @@ class _Planner:
     ):
         self._model = model
         self._rates = rates
-        self._capacity = capacity
+        self._capacity = self.machine = capacity
         self._mode = mode
         self._inactive = inactive
         self._may_drop = may_drop
+        self._sites: list[tuple[list[DropSite], list[int | None]]] = []
+        """What can be walked, with the tier of each site; the better ones first."""
         self._walks: list[GreedyWalk] = []
-        """The better ones first."""
+        """They serve all levels, if what shares are worth does not depend on rates."""
         self._flow = FlowSums(model, rates)
         self._work = self._flow.work({})
         self._calls = max(0.0, load_of(model, rates, period_s=period_s) - self._work)
-        self._utilities = {name: OutputUtility.of(out.qos) for name, out in model.outputs.items()}
 
     def choose(self, histograms: Mapping[str, Histogram], carry: CarryInterval | None) -> None:
         """Find out where tuples can be dropped."""
         if sheds(self._mode, (output.qos for output in self._model.outputs.values())):
-            self._walks = [
-                GreedyWalk(self._flow, sites, [self._tier(site) for site in sites])
-                for sites in self._choices(histograms, carry)
-            ]
+            choices = self._choices(histograms, carry)
+            self._sites = [(sites, [self._tier(site) for site in sites]) for sites in choices]
+            self._walks = self._begun(1.0)
 
     def plan(self, level: float) -> SheddingPlan:
         """The plan for a level: the one that fits and loses least."""
         target = self._target(level)
-        plans = [self._plan(level, walk.amounts_at(target)) for walk in self._walks]
+        walks = self._begun(level) if self._goes_by_rate else self._walks
+        plans = [self._plan(level, walk.amounts_at(target)) for walk in walks]
         return max(plans, key=_rank) if plans else self._plan(level, DroppedAmounts([]))
+
+    @property
+    def _goes_by_rate(self) -> bool:
+        """Whether what a share is worth depends on rates, and so on the level."""
+        graphs = (output.qos for output in self._model.outputs.values())
+        return any(qos is not None and qos.sheddable and qos.throughput for qos in graphs)
+
+    def _begun(self, level: float) -> list[GreedyWalk]:
+        utilities = self._utilities(level)
+        return [GreedyWalk(self._flow, sites, tiers, utilities) for sites, tiers in self._sites]
+
+    def _utilities(self, level: float) -> dict[str, OutputUtility]:
+        """What outputs' tuples are worth at the rates of a level."""
+        factor = self._factor(level) * self.machine / self._capacity
+        return {
+            name: OutputUtility.of(output.qos, self._flow.whole(name) * factor)
+            for name, output in self._model.outputs.items()
+        }
 
     def _choices(
         self, histograms: Mapping[str, Histogram], carry: CarryInterval | None
@@ -257,7 +279,7 @@ class _Planner:
     def _plan(self, level: float, state: DroppedAmounts) -> SheddingPlan:
         load = self._calls + self._factor(level) * self._flow.work(state.kept())
         delivered, utilities = {}, {}
-        for name, utility in self._utilities.items():
+        for name, utility in self._utilities(level).items():
             got = self._flow.share(name, state.kept_of(name, value=False))
             value = self._flow.share(name, state.kept_of(name, value=True))
             delivered[name], utilities[name] = got, utility.at(got, value)

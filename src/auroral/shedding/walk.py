@@ -93,6 +93,10 @@ class FlowSums:
             self._leading[name] = () if writer is None else model.upstream([writer])
         self._whole = {name: self._arriving(name, {}) for name in model.outputs}
 
+    def whole(self, output: str) -> float:
+        """Tuples per second that an output gets if none are dropped."""
+        return self._whole[output]
+
     def work(self, kept: Kept) -> float:
         """Seconds of work for each second; calls apart."""
         return self._forward(self.model.boxes, kept)[1]
@@ -148,21 +152,31 @@ class FlowSums:
 
 @dataclass(frozen=True)
 class OutputUtility:
-    """What an output's tuples are worth: by the share that is delivered, and by their values."""
+    """What an output's tuples are worth: by the share that is delivered, and by their values.
+
+    A graph of throughput tells what the share is worth, too, if the rate is known.
+    """
 
     loss: Curve | None
     by_loss: float
-    """How much of the utility is by loss …"""
+    """How much of the utility is by the share …"""
     by_value: float
     """… and how much by values."""
 
     @classmethod
-    def of(cls, qos: QoS | None) -> OutputUtility:
-        """That of an output; without a graph each tuple is worth the same."""
+    def of(cls, qos: QoS | None, rate: float = 0.0) -> OutputUtility:
+        """That of an output; without a graph each tuple is worth the same.
+
+        `rate` is how many tuples per second it would get if none were dropped.
+        """
         if qos is None or not qos.sheddable:
             return cls(_LINEAR, 1.0, 0.0)
-        loss = qos.curves.get("loss")
-        weights = [qos.share("loss"), qos.share("value")]
+        loss, by_loss = qos.curves.get("loss"), qos.share("loss")
+        through, by_rate = qos.curves.get("throughput"), qos.share("throughput")
+        if through is not None and by_rate and rate > 0:
+            part = Curve(tuple((x / rate, y) for x, y in through.points))
+            loss, by_loss = _mixed([(loss, by_loss), (part, by_rate)]), by_loss + by_rate
+        weights = [by_loss, qos.share("value")]
         total = sum(weights) or 1.0
         return cls(loss, weights[0] / total, weights[1] / total)
 
@@ -198,7 +212,13 @@ class GreedyWalk:
     goes as far as it is asked to.
     """
 
-    def __init__(self, flow: FlowSums, sites: Sequence[DropSite], tiers: Sequence[int | None]):
+    def __init__(
+        self,
+        flow: FlowSums,
+        sites: Sequence[DropSite],
+        tiers: Sequence[int | None],
+        utilities: Mapping[str, OutputUtility],
+    ):
         self._flow = flow
         self._sites = sites
         self._tiers = sorted({own for own in tiers if own is not None})
@@ -206,7 +226,7 @@ class GreedyWalk:
         self._state = DroppedAmounts(sites)
         self._work = flow.work({})
         self._moves: list[WalkMove] = []
-        self._losses = _Losses(flow, self._state)
+        self._losses = _Losses(flow, self._state, utilities)
         self._near = [
             [
                 other
@@ -291,11 +311,12 @@ class GreedyWalk:
 class _Losses:
     """How fast utility is lost at sites, at the present point of the walk."""
 
-    def __init__(self, flow: FlowSums, state: DroppedAmounts):
+    def __init__(
+        self, flow: FlowSums, state: DroppedAmounts, utilities: Mapping[str, OutputUtility]
+    ):
         self._flow = flow
         self._state = state
-        outputs = flow.model.outputs
-        self._utilities = {name: OutputUtility.of(out.qos) for name, out in outputs.items()}
+        self._utilities = utilities
         self._shares: dict[str, float] = {}
         self._slopes: dict[tuple[str, bool], dict[Entry, float]] = {}
         self._known: dict[tuple[int, int], float] = {}
@@ -370,6 +391,16 @@ class _Losses:
         slopes = self._slopes[output, value]
         others = self._state.kept_of(output, value=value, sites=self.sharing[at])
         return own * sum(slopes.get(entry, 0.0) * others.get(entry, 1.0) for entry in site.entries)
+
+
+def _mixed(parts: Sequence[tuple[Curve | None, float]]) -> Curve:
+    """The weighted mean of some curves over [0, 1]."""
+    known = [(curve, weight) for curve, weight in parts if curve is not None and weight]
+    total = sum(weight for _, weight in known)
+    xs = {0.0, 1.0, *(x for curve, _ in known for x, _ in curve.points if 0 < x < 1)}
+    return Curve(
+        tuple((x, sum(w * curve.value(x) for curve, w in known) / total) for x in sorted(xs))
+    )
 
 
 def _slope_below(curve: Curve, x: float) -> float:
