@@ -35,21 +35,43 @@ def public_document(network: Network) -> dict[str, Any]:
         for name, query in declared.queries.items()
         if _is_small(query) and (len(declared.queries) <= MOST_QUERIES or _has_notes(query))
     }
-    document = declared.document()
-    for stream in document.get("streams", {}).values():
-        if "source" in stream:
-            source = stream["source"]
-            several = isinstance(source, list)
-            stream["source"] = [*map(_public, source)] if several else _public(source)
-    for section in ("outputs", "views"):
-        for output in document.get(section, {}).values():
-            if isinstance(output, dict) and "sink" in output:
-                output["sink"] = _public(output["sink"])
-    for section in ("tables", "connection_points"):
+    return without_secrets(declared.document())
+
+
+def without_secrets(document: dict[str, Any]) -> dict[str, Any]:
+    """A network's document, in which sources, sinks and stores keep what may be told; in place.
+
+    >>> source = {"format": "kafka", "topic": "t", "servers": "a", "password": "x"}
+    >>> without_secrets({"streams": {"s": {"source": source}}})
+    {'streams': {'s': {'source': {'format': 'kafka', 'topic': 't', 'servers': 'a'}}}}
+    """
+    for section in ("streams", "outputs", "views", "tables", "connection_points"):
         for entry in document.get(section, {}).values():
-            if isinstance(entry.get("store"), str):
-                entry["store"] = without_login(entry["store"])
+            if isinstance(entry, dict):
+                _conceal_logins(entry)
     return document
+
+
+def public_entity(described: Mapping[str, Any]) -> dict[str, Any]:
+    """What `Engine.describe` tells of something, without logins."""
+    found = dict(described)
+    _conceal_logins(found)
+    if isinstance(found.get("output"), Mapping):
+        found["output"] = dict(found["output"])
+        _conceal_logins(found["output"])
+    return found
+
+
+def _conceal_logins(entry: dict[str, Any]) -> None:
+    """Let a declaration keep of its source, sink and store only what may be told."""
+    for key in ("source", "sink"):
+        given = entry.get(key)
+        if isinstance(given, list):
+            entry[key] = [_public(one) if isinstance(one, Mapping) else one for one in given]
+        elif isinstance(given, Mapping):
+            entry[key] = _public(given)
+    if isinstance(entry.get("store"), str):
+        entry["store"] = without_login(entry["store"])
 
 
 def _is_small(query: Query) -> bool:

@@ -17,6 +17,7 @@ from auroral.server.offload import EngineCalls
 from auroral.server.paging import Page
 from auroral.server.problems import RequestError
 from auroral.server.service import EngineService, MadeChange
+from auroral.server.tokens import may
 from auroral.server.wire_rows import JSON, TABLE_TYPES, encoded, json_bytes
 
 T = TypeVar("T")
@@ -31,6 +32,11 @@ def service_of(request: Request) -> EngineService:
     """What all requests share."""
     service: EngineService = request.app.state.service
     return service
+
+
+def sees_secrets(request: Request) -> bool:
+    """Whether who asks may know how sources, sinks and stores are reached: who may change it."""
+    return may(request.scope["state"]["role"], "editor")
 
 
 async def run(request: Request, call: Callable[[], T]) -> T:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyarrow import flight
 
+from auroral.catalog import public_entity
 from auroral.engine import Engine
 from auroral.engine.inspect.followers import Follower
 from auroral.errors import AuroralError, RunError, UsageError, closest, list_existing
@@ -271,6 +272,7 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         elif action.type == "describe":
             name = action.body.to_pybytes().decode(errors="replace")
             found = _told(lambda: self._engine.describe(name))
+            found = found if may(_role(context), "editor") else public_entity(found)
         else:
             raise pa.ArrowInvalid(
                 str(
@@ -371,8 +373,13 @@ def _one_of(calls: threading.BoundedSemaphore) -> Iterator[None]:
         calls.release()
 
 
+def _role(context: Any) -> Role:
+    role: Role = context.get_middleware("role").role
+    return role
+
+
 def _require(context: Any, role: Role) -> None:
-    has = context.get_middleware("role").role
+    has = _role(context)
     if not may(has, role):
         raise flight.FlightUnauthorizedError(f"FORBIDDEN: needs the role {role}, has {has}")
 

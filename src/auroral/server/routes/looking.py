@@ -9,8 +9,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from auroral import __version__
+from auroral.catalog import public_entity
 from auroral.server.access import RoleRoute, needs
-from auroral.server.asking import json_response, more_headers, run, service_of
+from auroral.server.asking import (
+    json_response,
+    more_headers,
+    run,
+    sees_secrets,
+    service_of,
+)
 from auroral.server.models import AnyObject, ServerInfo, Story, WireLimits
 from auroral.server.wire_rows import json_value
 
@@ -61,9 +68,17 @@ async def entities(
 @router.get("/entities/{name:path}", response_model=AnyObject)
 @needs("viewer")
 async def entity(request: Request, name: str) -> Response:
-    """What is known of one entity: its declaration, schema, counts and progress."""
-    engine = service_of(request).engine
-    return json_response(await run(request, lambda: json_value(engine.describe(name))))
+    """What is known of one entity: its declaration, schema, counts and progress.
+
+    Only an editor gets what a source, sink or store says of how it is reached.
+    """
+    engine, whole = service_of(request).engine, sees_secrets(request)
+
+    def answer() -> Any:
+        found = engine.describe(name)
+        return json_value(found if whole else public_entity(found))
+
+    return json_response(await run(request, answer))
 
 
 @router.get("/stats", response_model=AnyObject)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Header
 from starlette.requests import Request
 from starlette.responses import Response
 
+from auroral.catalog import without_secrets
 from auroral.network.json_schema import network_schema
 from auroral.network.yaml_text import yaml_text
 from auroral.server.access import RoleRoute, needs
@@ -17,6 +18,7 @@ from auroral.server.asking import (
     audited_change,
     json_response,
     run,
+    sees_secrets,
     service_of,
 )
 from auroral.server.bodies import YAML, media_type, parse_json, read_network, small_body
@@ -54,10 +56,15 @@ NETWORK_BODY: dict[str, Any] = {
 )
 @needs("viewer")
 async def get_network(request: Request) -> Response:
-    """The declared network, as its file has it; `ETag` is its version."""
+    """The declared network, as its file has it; `ETag` is its version.
+
+    Only an editor gets what sources, sinks and stores say of how they are reached.
+    """
     media = accepted(request, (JSON, YAML))
     service = service_of(request)
     document, version = await run(request, service.declared)
+    if not sees_secrets(request):
+        document = without_secrets(document)
     headers = {"ETag": version, "Cache-Control": "no-cache"}
     if media == YAML:
         return Response(yaml_text(document), headers=headers, media_type=YAML)
