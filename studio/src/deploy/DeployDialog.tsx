@@ -54,7 +54,9 @@ function Refusal({ problem, onLead }: { problem: Problem; onLead: () => void }) 
   return (
     <div className="notice bad" role="alert">
       <div>
-        <strong>{problem.code}</strong> {problem.detail}
+        <div>
+          <strong>{problem.code}</strong> {problem.detail || problem.title}
+        </div>
         {problem.hint && <div>{problem.hint}</div>}
         {found && (
           <Button onClick={onLead} className="refusal-lead">
@@ -73,6 +75,7 @@ export function DeployDialog() {
   const [report, setReport] = useState<ChangeReport | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [busy, setBusy] = useState(false);
+  const [asked, setAsked] = useState(0);
   const close = () => setDeployOpen(false);
   const refuse = useCallback(
     (found: Problem) => {
@@ -93,7 +96,13 @@ export function DeployDialog() {
     return () => {
       current = false;
     };
-  }, [draft, refuse]);
+  }, [draft, refuse, asked]);
+  /** The server could not say now; it may later. */
+  const again = () => {
+    setProblem(null);
+    setReport(null);
+    setAsked(asked + 1);
+  };
 
   const deploy = async (overwrite: boolean) => {
     setBusy(true);
@@ -121,6 +130,7 @@ export function DeployDialog() {
     close();
   };
   const conflict = isConflict(problem);
+  const refused = problem !== null && REFUSED.has(problem.status);
   return (
     <Dialog title="Deploy the draft" onClose={close}>
       <div className="dialog-body" aria-live="polite">
@@ -142,8 +152,12 @@ export function DeployDialog() {
               Overwrite
             </Button>
           </>
+        ) : problem && !refused ? (
+          <Button look="primary" autoFocus onClick={again} data-testid="deploy-again">
+            Try again
+          </Button>
         ) : (
-          <Button key={report ? "ready" : "asking"} look="primary" autoFocus disabled={busy || !report || problem !== null} onClick={() => void deploy(false)} data-testid="deploy-confirm">
+          <Button key={report ? "ready" : "asking"} look="primary" autoFocus disabled={busy || !report} reason={refused ? "This draft cannot be deployed: the reason is above." : null} onClick={() => void deploy(false)} data-testid="deploy-confirm">
             {busy ? "Deploying …" : "Deploy"}
           </Button>
         )}
