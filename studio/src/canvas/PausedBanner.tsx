@@ -1,12 +1,14 @@
 import { Panel } from "@xyflow/react";
 
+import { isAllPaused } from "../debug/paused";
 import { useLive } from "../store/live";
 
 /** Says on the canvas itself that nothing runs, or which applications do not. */
 export function PausedBanner() {
   const stopped = useLive((state) => {
-    const debug = state.picture?.debug;
-    return debug?.paused ? "everything" : (debug?.applications.join(", ") ?? "");
+    const { picture } = state;
+    if (!picture?.debug.paused) return "";
+    return isAllPaused(picture) ? "everything" : picture.debug.applications.join(", ");
   });
   if (!stopped) return null;
   return (

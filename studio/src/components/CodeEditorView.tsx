@@ -59,17 +59,17 @@ const ONE_LINE = EditorState.transactionFilter.of((change) => {
   return [{ changes: { from: 0, to: change.startState.doc.length, insert: text }, selection: { anchor: Math.min(change.newSelection.main.head, text.length) } }];
 });
 
-function complete(options: Completion[]) {
+/** The source stays the same while options change: another one would close the list under the pointer. */
+function complete(options: () => Completion[]) {
   return (context: CompletionContext) => {
     const word = context.matchBefore(/[\w.#]+/);
     if (!word && !context.explicit) return null;
-    return { from: word?.from ?? context.pos, options, validFor: /^[\w.#]*$/ };
+    return { from: word?.from ?? context.pos, options: options(), validFor: /^[\w.#]*$/ };
   };
 }
 
-const fresh = (completions: Completion[], diagnostics: Diagnostic[], readOnly: boolean, placeholder = ""): Extension[] => [
+const fresh = (diagnostics: Diagnostic[], readOnly: boolean, placeholder = ""): Extension[] => [
   placeholder ? placeholderText(placeholder) : [],
-  autocompletion({ override: [complete(completions)], icons: false }),
   linter((view) => diagnostics.filter((each) => each.to <= view.state.doc.length), { delay: 0 }),
   EditorState.readOnly.of(readOnly),
 ];
@@ -81,9 +81,9 @@ export function CodeEditorView({ label, value, onChange, language, completions =
   const box = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const changing = useRef(new Compartment());
-  const latest = useRef({ value, onChange, onEnter });
+  const latest = useRef({ value, onChange, onEnter, completions });
   useEffect(() => {
-    latest.current = { value, onChange, onEnter };
+    latest.current = { value, onChange, onEnter, completions };
   });
 
   useEffect(() => {
@@ -91,7 +91,8 @@ export function CodeEditorView({ label, value, onChange, language, completions =
     const one = language === "expression";
     const enter = () => {
       latest.current.onEnter?.();
-      return Boolean(latest.current.onEnter);
+      // A new line of an editor of one line would become a space.
+      return one || Boolean(latest.current.onEnter);
     };
     const made = new EditorView({
       parent: box.current,
@@ -105,7 +106,8 @@ export function CodeEditorView({ label, value, onChange, language, completions =
           language === "yaml" ? yaml() : sql({ dialect: StandardSQL }),
           syntaxHighlighting(LOOK),
           keymap.of([{ key: "Enter", run: enter }, ...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
-          changing.current.of(fresh([], [], true)),
+          autocompletion({ override: [complete(() => latest.current.completions)], icons: false }),
+          changing.current.of(fresh([], true)),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ "aria-label": label, ...(testId ? { "data-testid": testId } : {}) }),
           EditorView.updateListener.of((update) => {
@@ -130,8 +132,8 @@ export function CodeEditorView({ label, value, onChange, language, completions =
   }, [value]);
 
   useEffect(() => {
-    view.current?.dispatch({ effects: changing.current.reconfigure(fresh(completions, diagnostics, readOnly, placeholder)) });
-  }, [completions, diagnostics, readOnly, placeholder, language, label]);
+    view.current?.dispatch({ effects: changing.current.reconfigure(fresh(diagnostics, readOnly, placeholder)) });
+  }, [diagnostics, readOnly, placeholder, language, label]);
 
   return <div ref={box} className={`code-editor ${language} ${readOnly ? "read-only" : ""}`} />;
 }

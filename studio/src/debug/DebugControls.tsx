@@ -2,7 +2,8 @@ import { Button } from "../components/Button";
 import { useLive } from "../store/live";
 import { useForbidden } from "../store/role";
 import { useUi } from "../store/ui";
-import { chooseApplication, isPaused, stepTrain, stepTuple, togglePause, useDebug } from "./actions";
+import { chooseApplication, stepTrain, stepTuple, togglePause, useDebug } from "./actions";
+import { isPaused } from "./paused";
 
 const PAUSE_FIRST = "Pause first.";
 
@@ -10,7 +11,7 @@ const PAUSE_FIRST = "Pause first.";
 export function DebugControls() {
   const application = useDebug((state) => state.application);
   const busy = useDebug((state) => state.busy);
-  const paused = useLive((state) => isPaused(state.picture?.debug, application));
+  const paused = useLive((state) => isPaused(state.picture, application));
   const known = useLive((state) => state.picture !== null);
   const hit = useLive((state) => state.picture?.debug.hit?.arc ?? null);
   const forbidden = useForbidden("operator");

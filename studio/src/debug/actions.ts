@@ -7,6 +7,7 @@ import type { DebugState, TraceEntry } from "../api/types";
 import { ownerOf } from "../draft/arcs";
 import { liveStore } from "../store/live";
 import { useUi } from "../store/ui";
+import { isPaused } from "./paused";
 import { report } from "./problem";
 
 type DebugUi = {
@@ -38,13 +39,6 @@ export function chooseApplication(application: string | null): void {
   useDebug.setState({ application });
 }
 
-/** Whether the chosen application (or everything) is paused. */
-export function isPaused(debug: DebugState | undefined, application: string | null): boolean {
-  if (!debug) return false;
-  if (debug.paused) return true;
-  return application !== null && debug.applications.includes(application);
-}
-
 async function act(action: () => Promise<void>): Promise<void> {
   if (useDebug.getState().busy) return;
   useDebug.setState({ busy: true });
@@ -74,8 +68,7 @@ export const resume = () =>
   act(async () => show(await api.resume(useDebug.getState().application)));
 
 export function togglePause(): Promise<void> {
-  const debug = liveStore.getState().picture?.debug;
-  return isPaused(debug, useDebug.getState().application) ? resume() : pause();
+  return isPaused(liveStore.getState().picture, useDebug.getState().application) ? resume() : pause();
 }
 
 /** Run the next train, or one tuple, through the boxes and open the trace; only while paused. */

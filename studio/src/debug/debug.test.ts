@@ -5,9 +5,10 @@ import type { DebugState, TraceEntry } from "../api/types";
 import { applyFrame } from "../store/frames";
 import { liveStore } from "../store/live";
 import { useUi } from "../store/ui";
-import { picture } from "../testing/picture";
-import { isPaused, pause, resume, stepAndWalk, stepTuple, useDebug, walk } from "./actions";
+import { outputFigures, picture } from "../testing/picture";
+import { pause, resume, stepAndWalk, stepTuple, useDebug, walk } from "./actions";
 import { toggleBreakpoint } from "./breakpoints";
+import { isAllPaused, isPaused } from "./paused";
 import { readRows } from "./readRows";
 import { boxLabel } from "./boxLabel";
 import { latestTuple, starterTuple } from "./starterTuple";
@@ -23,10 +24,15 @@ beforeEach(() => {
 
 describe("pausing and stepping", () => {
   it("tells whether the chosen application stands still", () => {
-    expect(isPaused(state({ paused: true }), "alerts")).toBe(true);
-    expect(isPaused(state({ applications: ["alerts"] }), "alerts")).toBe(true);
-    expect(isPaused(state({ applications: ["alerts"] }), null)).toBe(false);
-    expect(isPaused(undefined, null)).toBe(false);
+    const outputs = { alerts: outputFigures(), rest: outputFigures() };
+    const paused = (...applications: string[]) => picture({ outputs, debug: state({ paused: true, applications }) });
+    expect(isPaused(paused("alerts", "rest"), "alerts")).toBe(true);
+    expect(isPaused(paused("alerts"), "alerts")).toBe(true);
+    expect(isPaused(paused("alerts"), "rest")).toBe(false);
+    expect(isPaused(paused("alerts"), null)).toBe(false);
+    expect([isAllPaused(paused()), isAllPaused(paused("alerts", "rest")), isAllPaused(paused("rest"))]).toEqual([true, true, false]);
+    expect(isPaused(picture(), null)).toBe(false);
+    expect(isPaused(null, null)).toBe(false);
   });
 
   it("shows the pause without waiting for the next picture", async () => {

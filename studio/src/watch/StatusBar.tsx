@@ -1,3 +1,5 @@
+import type { Picture } from "../api/types";
+import { isAllPaused } from "../debug/paused";
 import { useUi } from "../store/ui";
 import { useLive, useLiveConnection } from "../store/live";
 import { meanCourse } from "./courses";
@@ -13,12 +15,13 @@ export function StatusBar() {
   const found = useLive((state) => {
     const picture = state.picture;
     const status = state.status;
+    const some = picture !== null && picture.debug.paused && !isAllPaused(picture);
     return {
-      word: status === "live" ? (picture?.state ?? "waiting") : WORDS[status],
+      word: status === "live" ? wordOf(picture, some) : WORDS[status],
       stale: status !== "live",
       attempt: state.attempt,
       failure: picture?.failure ?? null,
-      stopped: picture?.debug.paused ? NOBODY : (picture?.debug.applications ?? NOBODY),
+      stopped: some ? picture.debug.applications : NOBODY,
       rate: picture ? rate(picture.rate) : "",
       utility: picture ? utility(picture.utility) : "",
       late: picture?.late ? count(picture.late) : "",
@@ -61,6 +64,10 @@ export function StatusBar() {
       )}
     </div>
   );
+}
+
+function wordOf(picture: Picture | null, some: boolean): string {
+  return picture?.state === "paused" && some ? "running" : (picture?.state ?? "waiting");
 }
 
 function stateTitle(found: { stale: boolean; failure: string | null; word: string }): string {

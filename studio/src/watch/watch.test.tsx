@@ -8,7 +8,7 @@ import { graphOf } from "../canvas/graph";
 import { useModel } from "../canvas/model";
 import { liveStore, subscription } from "../store/live";
 import { useUi } from "../store/ui";
-import { arcFigures, boxFigures, picture } from "../testing/picture";
+import { arcFigures, boxFigures, outputFigures, picture } from "../testing/picture";
 import { useArcLook } from "./arcLook";
 import { BoxFiguresRow } from "./BoxFiguresRow";
 import { RowTable } from "./RowTable";
@@ -65,7 +65,8 @@ describe("StatusBar", () => {
     expect(screen.getByRole("status").textContent).toBe("reconnecting (3)");
     act(() => liveStore.setState({ status: "live", attempt: 0 }));
     expect(screen.getByRole("status").textContent).toBe("running");
-    act(() => liveStore.setState({ picture: picture({ debug: { ...picture().debug, applications: ["alerts"] } }) }));
+    act(() => liveStore.setState({ picture: picture({ state: "paused", outputs: { alerts: outputFigures(), rest: outputFigures() }, debug: { ...picture().debug, paused: true, applications: ["alerts"] } }) }));
+    expect(screen.getByRole("status").textContent).toBe("running");
     expect(screen.getByText("alerts paused")).toBeTruthy();
   });
 });
