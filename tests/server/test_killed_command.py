@@ -1,4 +1,4 @@
-"""`auroral serve` on Spark, killed at random moments: acknowledged rows come, once."""
+"""`auroral serve` on Spark, stopped or killed at random moments: acknowledged rows come, once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ boxes:
   flight: {box: filter, input: by_flight, where: n >= 0}
 outputs: {by_http_out: {from: http}, by_flight_out: {from: flight}}
 """
-KILLS = 1
+ENDS = (signal.SIGTERM, signal.SIGKILL)
+"""How lives end, each while rows come in."""
 PATIENCE_S = 120
 SIZES = (1, 7, LARGE_ROWS + 1)
 Failures = (httpx.HTTPError, AuroralError, pa.ArrowException, flight.FlightError, OSError)
@@ -47,7 +48,7 @@ class Place:
     """Where a life of the server is reached."""
 
     def __init__(self, said: dict[str, str], token: str):
-        self.url = said["studio"].partition("/#")[0]
+        self.url = said["studio"].partition("/#")[0].rstrip("/")
         self.flight = said["feed"]
         self.token = token
 
@@ -56,8 +57,8 @@ class Place:
 
 
 @contextmanager
-def life(directory: Path) -> Iterator[Place]:
-    """One process of the server, killed at the end."""
+def life(directory: Path, end: signal.Signals = signal.SIGKILL) -> Iterator[Place]:
+    """One process of the server; it ends well if it may."""
     command = [
         *(sys.executable, "-m", "auroral", "serve", str(directory / "network.yaml")),
         *("--state", str(directory / "state"), "--port", "0", "--flight", "0"),
@@ -79,8 +80,12 @@ def life(directory: Path) -> Iterator[Place]:
                 said[what] = where
             token = json.loads((directory / "state" / "tokens.json").read_text())["editor"]
             yield Place(said, token)
+            process.send_signal(end)
+            code = process.wait(PATIENCE_S)
+            assert code == (0 if end == signal.SIGTERM else -end), (directory / "log").read_text()
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def by_http(place: Place, first: int, acknowledged: Callable[[int], None]) -> None:
@@ -127,7 +132,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_comes_twice(tmp_path: Path, se
     moments = random.Random(seed)
     senders = {"by_http": by_http, "by_flight": by_flight}
     acknowledged = dict.fromkeys(senders, -1)
-    for _ in range(KILLS):
+    for ends in ENDS:
         enough, unexpected = threading.Event(), list[BaseException]()
         counted: dict[str, int] = dict.fromkeys(senders, 0)
         wanted = {stream: moments.randrange(2, 12) for stream in senders}
@@ -149,7 +154,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_comes_twice(tmp_path: Path, se
                 unexpected.append(error)
                 enough.set()
 
-        with life(tmp_path) as place:
+        with life(tmp_path, ends) as place:
             threads = []
             for stream in senders:
                 first = next_batch(place, stream, acknowledged[stream])
@@ -168,7 +173,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_comes_twice(tmp_path: Path, se
             found = client.dequeue(f"{stream}_out").to_pylist()
             sent = [(batch, n) for batch in range(last + 1) for n in range(size_of(batch))]
             assert sorted((row["batch"], row["n"]) for row in found) == sent
-            assert last >= KILLS * 2 - 1
+            assert last >= len(ENDS) * 2 - 1
 
 
 def next_batch(place: Place, stream: str, acknowledged: int) -> int:
