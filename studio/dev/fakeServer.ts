@@ -135,8 +135,8 @@ class FakeSocket extends EventTarget {
       return;
     }
     if (this.wanted.picture) this.say({ type: "picture", seq: ++this.seq, whole: true, picture: { ...now(), ...figures?.(network, tick), debug } });
-    for (const { arc } of this.wanted.samples ?? [])
-      this.say({ type: "sample", arc, table: { fields, rows: Array.from({ length: 200 }, (_, at) => reading(tick * 3 + at)) } });
+    for (const order of this.wanted.samples ?? [])
+      this.say({ type: "sample", ...order, table: { fields, rows: Array.from({ length: 200 }, (_, at) => reading(tick * 3 + at)) } });
     for (const name of this.wanted.stories ?? []) this.say({ type: "story", name, entries: stories() });
     this.say({ type: "log", entries: tick % 4 ? [] : [{ at_us: Date.now() * 1000, level: tick % 8 ? "info" : "warning", text: `step ${tick} took 31 ms` }] });
   }
