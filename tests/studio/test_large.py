@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
-from tests.studio.serving import serving_here
+from tests.studio.serving import Served, serving_here
 
 if TYPE_CHECKING:
     from tests.studio.conftest import OpenStudio
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 APPLICATIONS = 50
 FIRST_VIEW_S = 2.0
 FRAMES_PER_S = 30.0
-SLACK = 2.0
-"""How much slower than the target a machine may be that does other things, too."""
-FIRST_VIEW_SLACK = 4.0
-"""The first view waits for the network, the layout and a worker to start: it suffers most."""
+FIRST_VIEW_SLACK = 2.0
+"""A machine that does other things, too, may take that many times as long.
+
+Measured on two cores, alone and with nine other processes that compute: first view 1.1 s and
+1.9 to 5.0 s, frames 60/s and 52/s to 58/s."""
 SHOWN = 300
 """So many cards are drawn at most before groups close by themselves."""
 COUNT_FRAMES = """() => {
@@ -55,7 +56,7 @@ def large() -> dict[str, Any]:
     }
 
 
-def dragging_rate(page: Any) -> float:
+def dragging_rate(page: Page) -> float:
     """Frames per second while a card follows the mouse."""
     box = page.locator(".react-flow__node:not(.react-flow__node-frame)").first.bounding_box()
     assert box
@@ -70,6 +71,15 @@ def dragging_rate(page: Any) -> float:
     return rate
 
 
+def first_view(served: Served, open_studio: OpenStudio) -> tuple[float, Page]:
+    """How long it takes until everything is drawn that has to be laid out first."""
+    with served.client() as client:
+        client.put("/layout", json=open_applications(0)).raise_for_status()
+    page = open_studio(served.page()).page
+    expect(page.locator(".react-flow__node").first).to_be_visible(timeout=30_000)
+    return page.wait_for_function(FIRST_VIEW).json_value() / 1000, page
+
+
 def open_applications(amount: int) -> dict[str, Any]:
     """A layout in which so many applications are open."""
     open_ = {f"application:out{app}": True for app in range(amount)}
@@ -82,11 +92,13 @@ def test_five_hundred_boxes_are_shown_and_dragged_swiftly(
     with serving_here(tmp_path / "large.yaml") as served:
         with served.client() as client:
             client.put("/network", json=large()).raise_for_status()
-        page = open_studio(served.page()).page
-        expect(page.locator(".react-flow__node").first).to_be_visible(timeout=30_000)
-        first_view_s = page.wait_for_function(FIRST_VIEW).json_value() / 1000
-        closed_rate = dragging_rate(page)
+        # The better of two: what else the machine does is not what is measured.
+        once, page = first_view(served, open_studio)
         page.close()  # a page that is open keeps its layout
+        again, page = first_view(served, open_studio)
+        first_view_s = min(once, again)
+        closed_rate = dragging_rate(page)
+        page.close()
         with served.client() as client:
             client.put("/layout", json=open_applications(24)).raise_for_status()
         page = open_studio(served.page()).page
@@ -100,5 +112,5 @@ def test_five_hundred_boxes_are_shown_and_dragged_swiftly(
     )
     assert SHOWN * 0.8 < shown <= SHOWN
     assert first_view_s < FIRST_VIEW_S * FIRST_VIEW_SLACK
-    assert closed_rate > FRAMES_PER_S / SLACK
-    assert open_rate > FRAMES_PER_S / SLACK
+    assert closed_rate > FRAMES_PER_S
+    assert open_rate > FRAMES_PER_S
