@@ -1,6 +1,6 @@
 """Pictures of the studio for the documents: docs/images/studio-*.png.
 
-    .venv/bin/python scripts/screenshots.py [SCENE ...]
+    .venv/bin/python scripts/screenshots.py [--into DIRECTORY] [SCENE ...]
 
 Serves networks on Spark, drives the distribution's Chromium, and takes minutes. The studio must be
 built.
@@ -8,6 +8,7 @@ built.
 
 from __future__ import annotations
 
+import argparse
 import copy
 import json
 import re
@@ -28,7 +29,12 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
-LOOKS = {"": (1440, 900, "light"), "-dark": (1440, 900, "dark"), "-small": (1024, 768, "light")}
+LOOKS = {
+    "": (1440, 900, "light"),
+    "-dark": (1440, 900, "dark"),
+    "-small": (1024, 768, "light"),
+    "-small-dark": (1024, 768, "dark"),
+}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 LONG_S = 90.0
 
@@ -38,8 +44,8 @@ Document = dict[str, Any]
 class Stage:
     """A server whose network the scenes change, and a browser that looks at it."""
 
-    def __init__(self, url: str, token: str, browser: Any):
-        self.url, self.token, self._browser = url, token, browser
+    def __init__(self, url: str, token: str, browser: Any, images: Path):
+        self.url, self.token, self._browser, self._images = url, token, browser, images
         headers = {"Authorization": f"Bearer {token}"}
         self.client = httpx.Client(base_url=f"{url}/api/v1", headers=headers, timeout=120)
 
@@ -67,10 +73,10 @@ class Stage:
             page = context.new_page()
             page.goto(f"{self.url}/#token={self.token}")
             act(page)
-            path = IMAGES / f"studio-{scene}{suffix}.png"
+            path = self._images / f"studio-{scene}{suffix}.png"
             page.screenshot(path=path)
             context.close()
-            sys.stderr.write(f"  {path.relative_to(ROOT)}\n")
+            sys.stderr.write(f"  {path}\n")
 
 
 def gives(box: str) -> Callable[[Document], bool]:
@@ -87,7 +93,15 @@ def settle(page: Page, *names: str) -> None:
     for name in names:
         expect(node(page, name)).to_be_visible(timeout=30_000)
     expect(page.get_by_test_id("status")).to_contain_text("/s", timeout=30_000)
+    fit(page)
     page.wait_for_timeout(2500)  # charts and gauges fill while frames come
+
+
+def fit(page: Page) -> None:
+    """Show the whole network, as large as panels leave room for."""
+    page.locator(".canvas").focus()
+    page.keyboard.press("f")
+    page.wait_for_timeout(800)
 
 
 def factory() -> Document:
@@ -147,7 +161,8 @@ def scene_five(stage: Stage) -> None:
     def act(page: Page) -> None:
         settle(page, "watch", "heat")
         node(page, "watch").click(position={"x": 40, "y": 12})
-        page.wait_for_timeout(1000)
+        page.wait_for_timeout(500)
+        fit(page)
 
     stage.shoot("five", act)
 
@@ -165,23 +180,31 @@ def scene_factory(stage: Stage) -> None:
         page.keyboard.press("Escape")
         expect(page.get_by_role("grid").locator("tbody tr").first).to_be_visible(timeout=30_000)
         page.wait_for_timeout(6000)
+        fit(page)
 
     stage.shoot("factory", act)
 
 
 def scene_step(stage: Stage) -> None:
-    """Paused, after one tuple has gone through the boxes."""
+    """Paused, after one tuple that is hot has gone through `watch` and `hot` to the alerts."""
     stage.deploy(five())
-    stage.client.post("/control/pause", json={"application": None}).raise_for_status()
+    stage.until(gives("hot"))
+    wanted = {"arc": "readings", "condition": "celsius > 97"}
+    made = stage.client.post("/control/breakpoints", json=wanted).raise_for_status().json()
+    stage.until(lambda picture: picture["debug"]["hit"] is not None)
+    order = {"kind": "tuple", "application": "alerts"}
+    stage.client.post("/control/step", json=order).raise_for_status()
 
     def act(page: Page) -> None:
         settle(page, "watch")
         page.get_by_role("region", name="Bottom panel").get_by_test_id("tab-debug").click()
-        page.get_by_test_id("step-train").click()
         expect(page.get_by_test_id("trace")).to_be_visible(timeout=60_000)
-        page.wait_for_timeout(1000)
+        page.get_by_test_id("trace").get_by_role("option", name="watch").click()
+        page.wait_for_timeout(500)
+        fit(page)
 
     stage.shoot("step", act)
+    stage.client.delete(f"/control/breakpoints/{made['id']}").raise_for_status()
     stage.client.post("/control/resume", json={"application": None}).raise_for_status()
 
 
@@ -236,14 +259,14 @@ def serving(directory: Path) -> Iterator[tuple[str, str]]:
         process.communicate()
 
 
-def main(wanted: list[str]) -> None:
+def main(wanted: list[str], images: Path) -> None:
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     assert path, "there is no Chromium; scripts/browser.sh installs it"
-    IMAGES.mkdir(exist_ok=True)
+    images.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as made, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         with serving(Path(made)) as (url, token):
-            stage = Stage(url, token, browser)
+            stage = Stage(url, token, browser, images)
             for name in wanted or list(SCENES):
                 sys.stderr.write(f"{name}\n")
                 SCENES[name](stage)
@@ -251,4 +274,8 @@ def main(wanted: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description="Take pictures of the studio.")
+    parser.add_argument("--into", type=Path, default=IMAGES)
+    parser.add_argument("scenes", nargs="*", metavar="SCENE")
+    asked = parser.parse_args()
+    main(asked.scenes, asked.into)
