@@ -146,6 +146,15 @@ def test_history_is_asked(server: Served, command: Command) -> None:
     assert not server.engine.stats()["attachments"]
 
 
+def test_a_query_is_detached_if_its_results_cannot_be_written(
+    server: Served, command: Command, tmp_path: Path
+) -> None:
+    for path, code in (("nowhere/a.csv", "CANNOT_WRITE"), ("a.txt", "UNKNOWN_FORMAT")):
+        with pytest.raises(AuroralError, match=code):
+            command("attach", "recent", "SELECT sid FROM recent", "--output", tmp_path / path)
+        assert not server.engine.stats()["attachments"]
+
+
 def test_what_runs_is_told(server: Served, command: Command) -> None:
     assert "stream reports: in" in command("stats").stdout
     assert json.loads(command("stats", "--json").stdout)["streams"]["reports"]

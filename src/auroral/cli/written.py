@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -81,4 +81,6 @@ def write_tables(
         pass
     finally:
         writer.close()
+        if isinstance(tables, Generator):
+            tables.close()  # now, while its server can still be told that nobody wants more
     return writer.rows
