@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
+import re
 import socket
 from collections.abc import Iterator
 from decimal import Decimal
@@ -406,6 +407,22 @@ def test_history_is_attached_and_replayed(client: Client) -> None:
     assert client.dequeue(again).num_rows >= 1
     with pytest.raises(UsageError, match="BAD_CALL"):
         client.attach("recent", lambda arc: arc)
+
+
+def test_the_guide_to_debugging_holds_for_a_client() -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/debug.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    begin, end = "engine = au.Engine(net).start()\n", "engine.shutdown()\n"
+    declared, found, used = code.partition(begin)
+    assert found
+    assert used.endswith(end)
+    used = used.removesuffix(end)
+    said: list[str] = []
+    given: dict[str, Any] = {"print": lambda one: said.append(str(one))}
+    exec(declared, given)
+    with served(given["net"]) as server, server.client() as client:
+        exec(used, {**given, "engine": client})
+    assert said == re.findall(r"print\(.*\)  # (.*)", used)
 
 
 @pytest.mark.parametrize(
