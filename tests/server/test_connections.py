@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -92,10 +93,53 @@ def test_connections_are_counted(brief: Site) -> None:
         refused = stack.enter_context(opened(brief))
         assert refused.recv(12) == b"HTTP/1.1 429"
         assert b"TOO_MANY_CONNECTIONS" in refused.recv(4096)
-    until(lambda: not connections)
+    until(lambda: not connections)  # also the one that was refused
     with opened(brief) as after:
         after.sendall(asked(brief, "/healthz"))
         assert after.recv(12) == b"HTTP/1.1 200"
+
+
+def test_small_answers_are_sent_at_once(brief: Site) -> None:
+    """Else each waits 40 ms for the client to confirm its first part."""
+    with brief.socket("live"):
+        brief.get("server")
+        held = list(brief.http._server.server_state.connections)
+        assert len(held) == 2
+        for one in held:
+            sent: Any = one.transport.get_extra_info("socket")
+            assert sent.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+@pytest.mark.parametrize("size", [100, 3_000_000])
+def test_what_is_no_request_gets_its_answer(brief: Site, size: int) -> None:
+    """It is not reset, however much it sends."""
+    with opened(brief) as one:
+        one.sendall(b"GET /" + b"x" * size + b" nonsense\r\n\r\n")
+        found = b""
+        while part := one.recv(4096):
+            found += part
+        one.shutdown(socket.SHUT_WR)
+    head, _, body = found.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 Bad Request")
+    assert json.loads(body)["code"] == "BAD_REQUEST"
+    connections = brief.http._server.server_state.connections
+    until(lambda: len(connections) <= 1)
+
+
+def test_a_body_that_is_too_large_gets_its_answer(brief: Site) -> None:
+    head = [
+        "POST /api/v1/streams/s HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {brief.tokens['operator']}",
+        f"Content-Length: {100 << 20}",
+    ]
+    with opened(brief) as one:
+        one.sendall("\r\n".join([*head, "", ""]).encode())
+        for _ in range(10):
+            one.sendall(b"x" * 1_000_000)
+        assert one.recv(12) == b"HTTP/1.1 413"
+        assert b"TOO_LARGE" in one.recv(4096)
+        assert ends(one)  # nobody waits for the rest
 
 
 def test_who_takes_nothing_of_an_answer_is_cut_off(brief: Site) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 
 from uvicorn.config import Config
@@ -34,19 +35,44 @@ class BoundedConnection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ):
         super().__init__(config, server_state, {**app_state, ABORT: self._abort}, _loop)
+        self._ended = False
+        """Whether the last answer is given."""
         self._headers_timer: asyncio.TimerHandle | None = None
         self._answer_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self.limits.connections:
-            transport.write(_refusal(self.limits.connections))
-            transport.close()
-            return
         self._await_headers()
+        if len(self.connections) > self.limits.connections:
+            self._say_last(
+                RequestError(
+                    429,
+                    "TOO_MANY_CONNECTIONS",
+                    f"the server has {self.limits.connections} connections, which is the most",
+                    headers={"Retry-After": "1"},
+                )
+            )
+
+    def send_400_response(self, msg: str) -> None:
+        self._await_headers()
+        self._say_last(RequestError(400, "BAD_REQUEST", msg))
+
+    def _say_last(self, error: RequestError) -> None:
+        """Answer, and read no more requests.
+
+        What still comes is discarded for a while: an answer is lost to who is reset while sending.
+        """
+        self._ended = True
+        self.transport.write(_plain_answer(error))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
 
     def data_received(self, data: bytes) -> None:
+        if self._ended:
+            return
         super().data_received(data)
+        if self._ended:
+            return
         if self._is_waiting() and not self.transport.is_closing():
             self._await_headers()
         else:
@@ -108,13 +134,14 @@ def bounded_by(limits: ServerLimits) -> type[BoundedConnection]:
     return type("BoundedConnection", (BoundedConnection,), {"limits": limits})
 
 
-def _refusal(most: int) -> bytes:
-    error = RequestError(
-        429, "TOO_MANY_CONNECTIONS", f"the server has {most} connections, which is the most"
-    )
+def _plain_answer(error: RequestError) -> bytes:
     body = problem_body(error)
-    head = (
-        "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nConnection: close\r\n"
-        f"Content-Type: {PROBLEM_JSON}\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
+    headers = {
+        **error.headers,
+        "Connection": "close",
+        "Content-Type": PROBLEM_JSON,
+        "Content-Length": str(len(body)),
+    }
+    lines = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + body

@@ -139,5 +139,4 @@ def too_large(limit: int) -> RequestError:
         "TOO_LARGE",
         f"a body has at most {limit} bytes",
         hint="send it in parts",
-        headers={"Connection": "close"},
     )

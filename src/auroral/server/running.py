@@ -20,6 +20,8 @@ from auroral.server.settings import ServerLimits
 _BACKLOG = 512
 _FRAME_BYTES = 1 << 20
 _FINISH_S = 10
+_HEAD_BYTES = 256 << 10
+"""Of the headers of a request and its address, in which a condition may be encoded."""
 _KERNEL_BYTES = 256 << 10
 
 
@@ -58,7 +60,9 @@ def require_safe(host: str, tls: TlsFiles | None, *, insecure: bool) -> None:
 def bound_socket(host: str, port: int) -> socket.socket:
     """A socket that has the port, so that nobody else gets it; it does not listen yet."""
     name = host.strip("[]")
-    made = socket.socket(socket.AF_INET6 if ":" in name else socket.AF_INET, socket.SOCK_STREAM)
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    # asyncio sends small answers at once only if the protocol is named.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((name, port))
@@ -99,6 +103,7 @@ class HttpServer:
             lifespan="on",
             proxy_headers=False,
             ws_max_size=_FRAME_BYTES,
+            h11_max_incomplete_event_size=_HEAD_BYTES,
             timeout_graceful_shutdown=_FINISH_S,
             ssl_certfile=None if tls is None else tls.certificate,
             ssl_keyfile=None if tls is None else tls.key,

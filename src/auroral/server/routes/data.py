@@ -190,7 +190,7 @@ async def sample(
     request: Request,
     arc: str,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
-    where: Annotated[str | None, Query(max_length=100_000)] = None,
+    where: Annotated[str | None, Query(max_length=10_000)] = None,
 ) -> Response:
     """The latest tuples of an arc, newest last, with `_seq` and `_at`."""
     engine = service_of(request).engine
