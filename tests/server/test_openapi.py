@@ -31,9 +31,11 @@ CHECKS = [
     response_schema_conformance,
     status_code_conformance,
 ]
-EXAMPLES = 8
+EXAMPLES = 20
 EXPECTED_503 = ("NO_SPARK", "TIMEOUT")
 NEEDS_SPARK = {("POST", "/sql")}
+TAKES_NOTHING = {("GET", "/healthz")}
+"""Operations for which nothing that does not fit can be made."""
 
 
 @dataclass(frozen=True)
@@ -122,9 +124,12 @@ def test_answers_are_as_described(plant: Site, mode: GenerationMode) -> None:
         result.ok() for result in described.get_all_operations() if isinstance(result, Ok)
     ]
     assert len(operations) > 40
+    untried = set()
     for operation in operations:
-        try_out(plant, operation, mode)
+        if not try_out(plant, operation, mode):
+            untried.add((operation.method.upper(), operation.path.removeprefix("/api/v1")))
         plant.ask("POST", "control/resume", json={})
+    assert untried == (set() if mode is GenerationMode.POSITIVE else TAKES_NOTHING)
     assert plant.ask("PUT", "network", json=PLANT).status_code == 200
 
 
@@ -172,8 +177,12 @@ def test_an_answer_that_is_not_described_is_found(plant: Site) -> None:
         try_out(plant, operation, GenerationMode.POSITIVE)
 
 
-def try_out(found: Site, operation: Any, mode: GenerationMode) -> None:
-    """Send requests of an operation, and look whether answers are as described."""
+def try_out(found: Site, operation: Any, mode: GenerationMode) -> bool:
+    """Send requests of an operation, and look whether answers are as described.
+
+    False if no request could be made.
+    """
+    tried = []
     tokens = {"Authorization": f"Bearer {found.tokens['editor']}"}
 
     @settings(
@@ -185,13 +194,13 @@ def try_out(found: Site, operation: Any, mode: GenerationMode) -> None:
     )
     @given(case=operation.as_strategy(generation_mode=mode))
     def check(case: Any) -> None:
+        tried.append(case)
         answer = case.call(base_url=found.http.url, headers=tokens)
         if answer.status_code == 503:
             assert answer.json()["code"] in EXPECTED_503
             return
         case.validate_response(answer, checks=CHECKS)
 
-    with suppress(
-        SkipTest, Unsatisfiable
-    ):  # nothing that does not fit can be made for some operations
+    with suppress(SkipTest, Unsatisfiable):
         check()
+    return bool(tried)
