@@ -434,6 +434,7 @@ def test_the_guide_to_debugging_holds_for_a_client() -> None:
         (lambda c: c.modify(add={"b": {"box": "filter", "input": "x"}}), NetworkError, None),
         (lambda c: c.enqueue("reports", pa.table({"x": [1]})), UsageError, "BAD_BATCH"),
         (lambda c: c.enqueue("reports", 17), UsageError, "BAD_BATCH"),
+        (lambda c: c.step("turn"), UsageError, "BAD_CALL"),
         (lambda c: c.sql("SELECT * FROM reports"), UsageError, "NO_SPARK"),
     ],
 )

@@ -400,6 +400,8 @@ class Client:
         self, kind: str = "train", application: str | None = None, count: int = 1
     ) -> list[dict[str, Any]]:
         """While paused, run the next train, or the next moment through all boxes it reaches."""
+        if kind not in ("train", "tuple"):
+            raise UsageError("BAD_CALL", f"kind is train or tuple, not {kind!r}")
         body = {"kind": kind, "application": application, "count": count}
         trace = self._server.json("POST", "control/step", body=body)["trace"]
         return trace_of(trace)
