@@ -52,7 +52,7 @@ docs: tools ## Build the documents as a site in site/, broken links are errors
 	$(BIN)/mkdocs build --quiet --strict
 
 NAME ?= micro
-bench: setup ## Run a benchmark next to plain Structured Streaming: NAME=micro, oop, cacq, independent or history
+bench: setup ## Run a benchmark next to plain Structured Streaming: NAME=micro, oop, cacq, independent, history, qos or server
 	@$(JAVA) $(BIN)/auroral bench $(NAME) $(ARGS)
 
 fmt: tools ## Format and mend what can be mended
