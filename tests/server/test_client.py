@@ -310,6 +310,17 @@ def test_an_output_is_followed(server: Served, client: Client) -> None:
         client.follow("cold")
 
 
+def test_following_ends_with_the_query(client: Client) -> None:
+    attached = client.attach("whole", "SELECT n FROM whole")
+    with client.follow(attached) as follower:
+        client.detach(attached)
+        client.enqueue("readings", [READING])
+        client.drain(20)
+        with pytest.raises(RunError, match="the output is no more"):
+            while follower.next(20) is not None:
+                pass
+
+
 def test_results_of_every_kind_are_followed_with_their_types(
     server: Served, client: Client
 ) -> None:

@@ -154,6 +154,16 @@ def test_an_output_is_followed_without_taking(engine: Engine, client: flight.Fli
     assert take(client).num_rows == sid
 
 
+def test_following_ends_with_the_output(engine: Engine, client: flight.FlightClient) -> None:
+    engine.modify(add={"outputs": {"later": {"from": "reports"}}})
+    stream = client.do_get(flight.Ticket(b'{"output": "later", "take": false}'), bearing("view"))
+    assert stream.schema.names == REPORTS.names
+    engine.modify(remove=["outputs.later"])
+    put(client, batch((1, 31.0, "a")))
+    engine.drain()
+    assert stream.read_all().num_rows == 0
+
+
 def test_a_follower_is_told_what_it_has_missed(engine: Engine, monkeypatch: Any) -> None:
     opened, go_on = engine.follow, threading.Event()
 

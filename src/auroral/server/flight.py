@@ -231,6 +231,8 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         with contextlib.closing(follower), _one_of(self._follows):
             while not self.stopping.is_set() and not context.is_cancelled():
                 table, dropped = follower.next(_FOLLOW_S), follower.dropped
+                if table is None and follower.closed:
+                    return
                 if table is None:
                     continue
                 table = table if left is None else table.slice(0, left)

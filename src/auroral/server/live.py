@@ -40,7 +40,7 @@ _STORY_TICKS = 4
 _STORY_ENTRIES = 1000
 _MESSAGE_ROWS = 1000
 _FOLLOW_S = 0.5
-_TOO_SLOW, _GOING_AWAY = 1013, 1001
+_TOO_SLOW, _GOING_AWAY, _ENDED = 1013, 1001, 1000
 
 
 class SampleOrder(WireModel):
@@ -230,6 +230,9 @@ class FollowSession(SocketSession):
             frames, told = await self._followers.run(_next_frames, follower, told)
             for frame in frames:
                 await self.send(frame)
+            if follower.closed and not frames:
+                await _close(self.socket, _ENDED, "the output is no more")
+                return
 
 
 def _next_frames(follower: Follower, told: int) -> tuple[list[str], int]:
