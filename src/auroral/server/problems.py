@@ -114,7 +114,8 @@ def unauthorized() -> RequestError:
         401,
         "UNAUTHORIZED",
         "this needs a token of this server",
-        hint="send Authorization: Bearer TOKEN; the file of tokens has them",
+        hint="--token or AURORAL_TOKEN for commands, else send Authorization: Bearer TOKEN; the file"
+        " of tokens has them",
         headers={"WWW-Authenticate": "Bearer"},
     )
 

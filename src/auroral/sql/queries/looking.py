@@ -36,7 +36,8 @@ def checked_select(sql: str, names: Collection[str]) -> tuple[str, list[str]]:
         raise UsageError("BAD_STATEMENT", f"expected one statement, found {len(parsed)}")
     statement = parsed[0]
     if not isinstance(statement, exp.Query):
-        raise UsageError("BAD_STATEMENT", f"expected a SELECT, found {statement.key.upper()}")
+        begins = sql.split(maxsplit=1)[0]
+        raise UsageError("BAD_STATEMENT", f"expected a SELECT, found {begins[:40]}")
     _require_harmless(statement)
     own = {cte.alias_or_name.lower() for cte in statement.find_all(exp.CTE)}
     by_name = {name.lower(): name for name in names}
