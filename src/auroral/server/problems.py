@@ -114,8 +114,8 @@ def unauthorized() -> RequestError:
         401,
         "UNAUTHORIZED",
         "this needs a token of this server",
-        hint="--token or AURORAL_TOKEN for commands, else send Authorization: Bearer TOKEN; the file"
-        " of tokens has them",
+        hint="commands take --token or AURORAL_TOKEN, requests Authorization: Bearer TOKEN;"
+        " the file of tokens has them",
         headers={"WWW-Authenticate": "Bearer"},
     )
 
