@@ -152,11 +152,28 @@ def test_an_overload_that_began_while_spark_compiled_is_shed_afterwards() -> Non
 
 def test_what_waits_while_spark_compiles_counts_if_that_does_not_end() -> None:
     model = network()
-    for periods, sheds in ((6, False), (110, False), (150, True)):
+    for periods, sheds in ((6, False), (50, False), (90, True)):
         controller = LoadController("auto", capacity=CAPACITY)
         controller.serve(model)
         decision = observe_overload(controller, model, rates(2.0), compiling=True, periods=periods)
         assert bool(decision.drops) == sheds
+
+
+def test_first_calls_that_come_again_and_again_do_not_hide_an_overload() -> None:
+    """As of a box that gets a few tuples now and then, which wait for their turn."""
+    fluid = machine()
+    for at in range(100):
+        fluid.compiling = at % 5 == 0
+        report = fluid.period(rates(2.0))
+    assert report.decision.drops
+    fluid.compiling = False
+    assert all(is_good(report) for report in run(fluid, 2.0, 40)[20:])
+
+
+def test_long_trains_are_no_stall() -> None:
+    seen = Observation(PERIOD_S, {}, QueueTable([]), step_s=1.0, running_s=6.0)
+    assert seen.is_stalled
+    assert not replace(seen, expected_s=3.0).is_stalled
 
 
 @pytest.mark.parametrize("load", [0.3, 0.8, 0.97])

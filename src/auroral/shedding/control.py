@@ -66,8 +66,8 @@ _BEYOND = 4
 _STALL_S = 1.5
 _STALL_STEPS = 3.0
 """A step that has run for so many times the usual time, and so long, is not about the load."""
-_MOST_COMPILING_S = 60.0
-"""If Spark compiles for longer than this without a pause, what waits counts all the same."""
+_MOST_EXCUSED_S = 30.0
+"""If tuples are late for longer than this because of Spark, now or again, it counts all the same."""
 _SETTLING_PERIODS = 8
 """For so long, at most, what has piled up while it compiled may be worked off."""
 _MUCH = 0.2
@@ -92,7 +92,9 @@ class Observation:
     step_s: float = 0.0
     """How long steps usually take, of the superbox whose steps take longest."""
     running_s: float = 0.0
-    """For how long the longest of the steps under way has run."""
+    """For how long the longest of the steps under way has run …"""
+    expected_s: float = 0.0
+    """… and how long it should, by its tuples: in an overload trains become long."""
     compiling: bool = False
     """Whether superboxes are in their first calls, or Spark compiles plans in the background."""
     outside: float = 0.0
@@ -106,7 +108,7 @@ class Observation:
 
         What waits meanwhile says nothing of the load.
         """
-        return self.running_s > max(_STALL_S, _STALL_STEPS * self.step_s)
+        return self.running_s > max(_STALL_S, _STALL_STEPS * max(self.step_s, self.expected_s))
 
 
 @dataclass(frozen=True)
@@ -173,8 +175,8 @@ class LoadController:
         self._evidence = OverloadEvidence()
         self._seen: Observation | None = None
         """The latest period, unless it says nothing of the load."""
-        self._compiling_s = 0.0
-        """For how long Spark has compiled without a pause."""
+        self._excused_s = 0.0
+        """For how long what waits has not counted since no tuple was late."""
         self._stalled_at_s = -math.inf
         """When work was stalled last."""
         self._is_backlog = False
@@ -234,7 +236,8 @@ class LoadController:
         model = self._with_calls(seen.period_s, self._rates)
         costs = self._costs = {name: box.cost_s for name, box in model.boxes.items()}
         waits = self._note(seen, model)
-        self._is_backlog = self._is_backlog and waits.excess >= 1
+        if waits.excess < 1:
+            self._excused_s, self._is_backlog = 0.0, False
         self._learn(costs)
         capacity = self._capacity.at(costs) * self._headroom
         load = load_of(model, self._rates) / capacity
@@ -271,14 +274,15 @@ class LoadController:
 
     def _is_stalled(self, seen: Observation) -> bool:
         """Whether what waits says nothing of the load: because of Spark steps are slow, or were."""
-        self._compiling_s = self._compiling_s + seen.period_s if seen.compiling else 0.0
-        stalled = seen.is_stalled or 0 < self._compiling_s <= _MOST_COMPILING_S
-        if stalled:
+        if seen.is_stalled or seen.compiling:
             self._stalled_at_s, self._is_backlog = seen.now_s, True
         settling_s = seen.now_s - self._stalled_at_s
-        settles = _oldest_arrival_s(seen.queues) <= self._stalled_at_s
-        settles = settles and settling_s <= _SETTLING_PERIODS * seen.period_s
-        return stalled or (settles and self._level == 1.0)
+        settles = settling_s <= _SETTLING_PERIODS * seen.period_s and self._level == 1.0
+        settles = settles and _oldest_arrival_s(seen.queues) <= self._stalled_at_s
+        if self._excused_s >= _MOST_EXCUSED_S or not (settling_s == 0 or settles):
+            return False
+        self._excused_s += seen.period_s
+        return True
 
     # ── decisions ──
 

@@ -149,6 +149,7 @@ class LoadShedder:
         compiling = compiling or any(n in trains or queues[n].queued for n in starting)
         inactive = self._inactive(queues, trains, done.steps, compiling=compiling)
         began = [self._times.at(train.first) for train in trains.values()]
+        running_s, expected_s = self._running(trains, now_s)
         seen = Observation(
             period_s,
             rates,
@@ -157,7 +158,8 @@ class LoadShedder:
             done.processed,
             unfinished_s=max(at_s - min(began, default=at_s), 0.0),
             step_s=done.step_s,
-            running_s=self._running_s(trains, now_s),
+            running_s=running_s,
+            expected_s=expected_s,
             compiling=compiling,
             outside=self._quality.outside(),
             inactive=inactive,
@@ -263,11 +265,16 @@ class LoadShedder:
         known = (name for name in self._neglected.found if name in self._model.boxes)
         return frozenset(output for name in known for output in self._model.outputs_of(name))
 
-    def _running_s(self, trains: Mapping[str, Train], now_s: float) -> float:
-        """For how long, at least, the longest of the steps under way has run."""
+    def _running(self, trains: Mapping[str, Train], now_s: float) -> tuple[float, float]:
+        """For how long, at least, the longest of the steps under way has run, and what it costs."""
         keys = {(name, train.first) for name, train in trains.items()}
         self._since = {key: self._since.get(key, now_s) for key in keys}
-        return max((now_s - since_s for since_s in self._since.values()), default=0.0)
+        if not self._since:
+            return 0.0, 0.0
+        (name, _), since_s = min(self._since.items(), key=lambda item: item[1])
+        box = self._model.boxes.get(name)
+        cost_s = 0.0 if box is None else box.call_s + box.cost_s * trains[name].tuples
+        return now_s - since_s, cost_s
 
     def _queues(self, superboxes: tuple[Superbox, ...], trains: Mapping[str, Train]) -> QueueTable:
         """What waits for each superbox, without what the steps under way have taken."""
