@@ -67,7 +67,7 @@ _STALL_S = 1.5
 _STALL_STEPS = 3.0
 """A step that has run for so many times the usual time, and so long, is not about the load."""
 _MOST_EXCUSED_S = 30.0
-"""If tuples are late for longer than this because of Spark, now or again, it counts all the same."""
+"""If tuples are late for longer because of Spark, now and again, what waits counts all the same."""
 _SETTLING_PERIODS = 8
 """For so long, at most, what has piled up while it compiled may be worked off."""
 _MUCH = 0.2
