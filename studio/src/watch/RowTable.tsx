@@ -1,7 +1,7 @@
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
 
 import type { Field, Json } from "../api/types";
-import { value } from "./format";
+import { exact, value } from "./format";
 import { nextRow } from "./movement";
 import { columnWidths, isNumeric, visibleRange } from "./rows";
 
@@ -136,8 +136,10 @@ function Cell({ found }: { found: Json }) {
       </td>
     );
   const text = value(found);
+  const whole = exact(found);
+  const hides = text.length > 20 || text !== whole;
   return (
-    <td className={typeof found === "number" ? "number" : undefined} title={text.length > 20 ? text : undefined}>
+    <td className={typeof found === "number" ? "number" : undefined} title={hides ? whole : undefined}>
       {text}
     </td>
   );
