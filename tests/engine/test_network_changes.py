@@ -223,6 +223,33 @@ def test_a_whole_network_takes_the_place_of_another() -> None:
         assert engine.modify(network=other)["rebuilt"] == []
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_queries_stay_and_go_with_the_network_that_declares_them(
+    tmp_path: Path, first: bool
+) -> None:
+    """Whether they were there from the beginning, or came with another network."""
+    declaring, more = network(), network()
+    for net in (declaring, more):
+        net.query("five", "SELECT count(*) AS c FROM ticks [RANGE 5, SLIDE 5, WA t]")
+    more.output("low", "some.rest")
+    with sparkless.make_engine(declaring if first else network(), state=tmp_path) as engine:
+        engine.modify(network=declaring)
+        engine.enqueue("ticks", rows(0, 3))
+        engine.modify(network=more)  # in the middle of a window
+        engine.enqueue("ticks", rows(3, 12))
+        engine.drain()
+        assert taken(engine, "five")[:2] == [(5,), (5,)]
+        report = engine.modify(network=network())
+        assert "queries.five" in report["removed"]
+        assert engine.list_entities()["queries"] == []
+        engine.enqueue("ticks", rows(12, 30))
+        engine.drain()
+        with pytest.raises(au.UsageError, match="UNKNOWN_OUTPUT"):
+            engine.dequeue("five")
+    with sparkless.make_engine(network(), state=tmp_path) as engine:
+        assert engine.list_entities()["queries"] == []
+
+
 def test_a_restart_with_the_same_file_keeps_what_was_changed_since(tmp_path: Path) -> None:
     with sparkless.make_engine(network(), state=tmp_path) as engine:
         engine.modify(add={"low": {"from": "some.rest"}})

@@ -68,6 +68,7 @@ class QueryRegistry:
         registered = self.standalone.registered
         self._reader = ModificationReader(self.query_index, registered, self.catalogue, registrar)
         self._declared: dict[str, QueryRow] = {}
+        """The queries as the network said them last, also those that somebody has removed since."""
         self._retired = RetiredQueryCollector(
             store.head, self.query_index, self.tally, self.pending, self._rows
         )
@@ -367,6 +368,9 @@ class QueryRegistry:
         gone_rows = [self._rows[n] for n in [*wanted.unboxed, *(e.name for e in wanted.removed)]]
         self._retired.ended += [replace(row, until=moment) for row in gone_rows]
         self._rows.update({row.name: row for row in rows})
+        if wanted.by_network:
+            said = {n: row for n, row in self._declared.items() if n in self._network.queries}
+            self._declared = said | {row.name: row for row in rows if row.declared is not None}
         self.changed = max(self.changed, moment)
         self.changes += 1
         for name, members in wanted.members.items():
