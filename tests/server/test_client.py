@@ -316,8 +316,13 @@ def test_following_ends_with_the_query(client: Client) -> None:
         client.detach(attached)
         client.enqueue("readings", [READING])
         client.drain(20)
+
+        def read_on() -> None:
+            while follower.next(20) is not None:
+                pass  # what the history had
+
         with pytest.raises(RunError, match="the output is no more"):
-            assert follower.next(20) is None
+            read_on()
 
 
 def test_results_of_every_kind_are_followed_with_their_types(

@@ -78,6 +78,8 @@ def test_every_form_says_that_more_may_be_taken(media: str) -> None:
 
 
 def test_a_story_has_its_latest_entries(plant: Site) -> None:
+    for why in ("first", "second"):
+        plant.engine._context.decisions.note(["hot"], "moved", why)
     whole = plant.ask("GET", "story/hot")
     assert "X-Truncated" not in whole.headers
     entries = whole.json()["entries"]
