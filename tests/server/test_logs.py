@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -109,7 +110,11 @@ def test_a_path_forges_no_line(plant: Site, caplog: pytest.LogCaptureFixture) ->
     forged = "%0a1970-01-01T00:00:00.000+00:00%20info%20auroral.server.audit:%20what=deploy"
     assert plant.ask("GET", f"/{forged}", role=None).status_code in (401, 404)
     assert plant.ask("GET", f"/{'x' * 5000}", role=None).status_code in (401, 404)
-    forging, long = logged(caplog, "auroral.server.access")[-2:]
+    deadline = time.monotonic() + 30
+    while len(found := logged(caplog, "auroral.server.access")) < 2:  # after the answers
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    forging, long = found
     assert "\\n1970" in TextLines().format(forging)
     for one in (forging, long):
         assert len(TextLines().format(one).splitlines()) == 1

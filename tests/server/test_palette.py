@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from auroral.network.network import Network
@@ -49,7 +51,7 @@ def test_functions_of_the_network_are_among_the_functions() -> None:
 
 @pytest.mark.parametrize("starter", starters(), ids=lambda starter: starter.name)
 def test_starters_give_results(starter: object) -> None:
-    document = starter.network  # type: ignore[attr-defined]
+    document = copy.deepcopy(starter.network)  # type: ignore[attr-defined]
     network = Network.parse(document)
     assert network.check()
     assert not network.check().warnings
