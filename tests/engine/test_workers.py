@@ -167,6 +167,24 @@ def test_a_thread_per_box_lets_all_boxes_run_at_once(monkeypatch: pytest.MonkeyP
     assert len(threads) == boxes > InProcessExecutor().workers
 
 
+def test_tasks_do_not_wait_for_a_worker_that_was_told_of_another() -> None:
+    pool: StepPool[int] = StepPool(2)
+    pool.submit("first", lambda: 0)
+    assert pool.wait(_LONG_S)
+    pool.take_finished()  # its worker is idle now
+    together = threading.Barrier(2)
+    with pool._changed:  # it cannot take the one before the other is there
+        for name in ("one", "other"):
+            pool.submit(name, lambda: together.wait(5))
+    ended = 0
+    while ended < 2:
+        assert pool.wait(_LONG_S)
+        for one in pool.take_finished():
+            assert one.error is None
+            ended += 1
+    pool.close()
+
+
 def test_boxes_come_while_a_step_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     blocked = _Blocked(monkeypatch, "slow_box")
     with sparkless.make_engine(_network(), background=True) as engine:

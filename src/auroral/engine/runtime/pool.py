@@ -90,9 +90,10 @@ class StepPool(Generic[T]):
             assert not self._closed
             self._started[name] = None
             self._waiting.append(task)
-            if not self._idle and self._threads < self._workers:
+            # Idle workers that were told of earlier tasks may not have taken them yet.
+            if self._idle < len(self._waiting) and self._threads < self._workers:
                 self._add_worker()
-            self._changed.notify()
+            self._changed.notify_all()  # whoever waits for results waits here, too
 
     def take_finished(self) -> list[Finished[T]]:
         """What has ended since the last call."""
