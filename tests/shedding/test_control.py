@@ -170,6 +170,24 @@ def test_first_calls_that_come_again_and_again_do_not_hide_an_overload() -> None
     assert all(is_good(report) for report in run(fluid, 2.0, 40)[20:])
 
 
+def test_tuples_that_wait_within_good_zones_are_not_dropped() -> None:
+    """Schedulers let them wait by intention; the same queues count if an output is outside."""
+    model = network()
+    for outside, sheds in ((0.0, False), (0.5, True), (None, True)):
+        controller = LoadController("auto", capacity=CAPACITY)
+        controller.serve(model)
+        queues, decision = QueueTable(model.boxes), SheddingDecision()
+        for period in range(1, 9):
+            now_s = period * PERIOD_S
+            for name in ("clean", "trades"):
+                since_s = now_s - 1.5  # the good zone is 2 s
+                queues.fill(name, 900, mean_arrival_s=since_s, oldest_arrival_s=since_s)
+            done = {"clean": 200.0, "trades": 100.0}
+            seen = Observation(PERIOD_S, rates(2.0), queues, now_s, done, outside=outside)
+            decision = controller.observe(seen)
+        assert bool(decision.drops) == sheds
+
+
 def test_long_trains_are_no_stall() -> None:
     seen = Observation(PERIOD_S, {}, QueueTable([]), step_s=1.0, running_s=6.0)
     assert seen.is_stalled

@@ -97,8 +97,8 @@ class Observation:
     """… and how long it should, by its tuples: in an overload trains become long."""
     compiling: bool = False
     """Whether superboxes are in their first calls, or Spark compiles plans in the background."""
-    outside: float = 0.0
-    """The share of outputs that are outside their good zone."""
+    outside: float | None = None
+    """The share of outputs that are outside their good zone; None if nobody looks."""
     inactive: frozenset[str] = frozenset()
     """Outputs that the scheduler hardly serves: what waits for them alone does not count."""
 
@@ -294,6 +294,8 @@ class LoadController:
         found = self._evidence.found
         if found is None or not self._capacity.is_measurable:
             return None
+        if self._seen is not None and self._seen.outside == 0 and waits.excess < _FAR_TOO_LATE:
+            return None  # the scheduler lets tuples wait as long as that costs nothing
         far_too_late = waits.excess >= _FAR_TOO_LATE and self._needs[-1] > _ENTER
         far_too_late = far_too_late and not self._is_backlog
         is_too_much = load * self._headroom > _ENTER  # more arrives than was processed
@@ -444,7 +446,7 @@ class LoadController:
             work,
             oldest_s,
             max((age_s / allowed[name] for name, age_s in ages.items()), default=0.0),
-            seen.outside,
+            seen.outside or 0.0,
         )
         self._evidence.note(waits)
         return waits
