@@ -39,16 +39,24 @@ class ArrivalTimes:
         self._times = [*(at_s - age_s for _, age_s in known), at_s]
         if ages and ages[-1][0] == start:
             self._times[-1] = at_s - ages[-1][1]
+        self._summed: list[float] = []
+        """Arrival times of all moments from the first place to each one, counted from the time of
+        the first place, added up."""
+        self._sum_up()
 
     def arrived(self, next_moment: int, at_s: float | None = None) -> None:
         """All moments before `next_moment` have arrived by now."""
         with self._lock:
             if next_moment <= self._before[-1]:
                 return
+            at_s = self._now_s() if at_s is None else at_s
+            moments = next_moment - self._before[-1]
+            self._summed.append(self._summed[-1] + moments * (at_s - self._times[0]))
             self._before.append(next_moment)
-            self._times.append(self._now_s() if at_s is None else at_s)
+            self._times.append(at_s)
             if len(self._before) > _MOST:
                 del self._before[:-1:2], self._times[:-1:2]
+                self._sum_up()
 
     def at(self, moment: int) -> float:
         """When a moment arrived; now, if that is not known yet."""
@@ -75,9 +83,12 @@ class ArrivalTimes:
 
     def mean(self, first: int, last: int) -> float:
         """When the moments from `first` to before `last` arrived, on average."""
-        found = self.spread(first, last)
-        total = sum(weight for _, weight in found)
-        return sum(at * weight for at, weight in found) / total if total else self.at(first)
+        if last <= first:
+            return self.at(first)
+        with self._lock:
+            now_s = self._now_s()
+            summed = self._sum_before(last, now_s) - self._sum_before(first, now_s)
+            return self._times[0] + summed / (last - first)
 
     def spread(self, first: int, last: int) -> list[tuple[float, int]]:
         """Arrival times of the moments from `first` to before `last`, and how many each is of."""
@@ -94,3 +105,17 @@ class ArrivalTimes:
             if last > at:
                 found.append((self._now_s(), last - at))
             return found
+
+    def _sum_up(self) -> None:
+        self._summed = [0.0]
+        for place in range(1, len(self._before)):
+            moments = self._before[place] - self._before[place - 1]
+            self._summed.append(self._summed[-1] + moments * (self._times[place] - self._times[0]))
+
+    def _sum_before(self, moment: int, now_s: float) -> float:
+        """Arrival times of all moments from the first place to before this one, added up."""
+        place = bisect_right(self._before, moment) - 1
+        if place < 0:  # it arrived by the time that others are counted from
+            return 0.0
+        after_s = self._times[place + 1] if place + 1 < len(self._times) else now_s
+        return self._summed[place] + (moment - self._before[place]) * (after_s - self._times[0])

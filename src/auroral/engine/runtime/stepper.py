@@ -263,8 +263,10 @@ class Stepper:
         """Start what the scheduler decides, as long as workers are free.
 
         Steps that were recorded before a crash, and trains without tuples, which need no job, do
-        not wait for a decision.
+        not wait for a decision, but for a worker.
         """
+        if self._pool.free <= 0:
+            return False
         waiting, worked = self._waiting_tuples(complete), False
         while self._start_undecided(waiting, complete):
             waiting, worked = self._waiting_tuples(complete), True
@@ -273,6 +275,8 @@ class Stepper:
             if free <= 0:
                 break
             scheduler.offer(waiting, self._running)
+            if not waiting:
+                break
             calls = scheduler.next_calls(self._running, waiting, free)
             if not calls:
                 for plan in scheduler.decide(free):
@@ -284,7 +288,10 @@ class Stepper:
                 if self._start(self._steps[name], complete, tuples):
                     scheduler.started(name, why)
                     worked = True
-            waiting = self._waiting_tuples(complete) if self._pool.free > 0 else {}
+            if self._pool.inline:  # what was started has ended, and has left tuples for others
+                waiting = self._waiting_tuples(complete)
+            else:
+                waiting = {n: one for n, one in waiting.items() if n not in self._running}
         return worked
 
     def _start_undecided(self, waiting: Mapping[str, WaitingTuples], complete: int) -> bool:
