@@ -233,3 +233,12 @@ def test_every_tuple_comes_out_and_time_adds_up(
     busy_s = result.spent.total_s - result.spent.scheduler_s
     assert busy_s <= workers * result.end_s + 1e-9
     assert result.memory.bytes[-1] == 0
+
+
+def test_an_output_that_gets_nothing_is_worth_what_its_late_tuples_are() -> None:
+    graph = QoS(latency=[(0, 1), (4, 1), (8, 0)])
+    model = chain(10.0, qos=graph)
+    starved = simulate(model, at(0.0, 0.0), BoxesInTurn(train=1), until_s=6.0).outputs["last"]
+    assert starved.tuples == 0
+    assert (starved.mean_latency_s, starved.utility) == (6.0, 0.5)
+    assert simulate(model, at(), BoxesInTurn(train=1), until_s=6.0).outputs["last"].utility == 1.0

@@ -50,6 +50,8 @@ class SimulatedOutput:
     since_s: float = 0.0
     """Results before that do not count."""
     tuples: int = 0
+    waited_s: float = 0.0
+    """For how long a tuple has waited that was not there at the end."""
     _delays_s: list[float] = field(default_factory=list)
     _counts: list[int] = field(default_factory=list)
     _values: list[float] = field(default_factory=list)
@@ -77,15 +79,15 @@ class SimulatedOutput:
 
     @property
     def mean_latency_s(self) -> float:
-        """The latency of a tuple on average; 0 if there are none."""
+        """The latency of a tuple on average; if none came, how long one has waited in vain."""
         if not self.tuples:
-            return 0.0
+            return self.waited_s
         return float(np.average(self._delays_s, weights=self._counts))
 
     def latency_quantile_s(self, share: float) -> float:
-        """The latency that this share of tuples does not exceed; 0 if there are no tuples."""
+        """The latency that this share of tuples does not exceed; without tuples as on average."""
         if not self.tuples:
-            return 0.0
+            return self.waited_s
         order = np.argsort(self._delays_s, kind="stable")
         reached = np.cumsum(np.array(self._counts)[order])
         place = int(np.searchsorted(reached, share * self.tuples))
@@ -98,9 +100,9 @@ class SimulatedOutput:
 
     @property
     def utility(self) -> float:
-        """The utility of a tuple by its latency, on average; 1 without tuples."""
+        """The utility of a tuple by its latency, on average; if none came, of one that waited."""
         if not self.tuples:
-            return 1.0
+            return self.latency.value(self.waited_s)
         return float(np.average(_values(self.latency, self._delays_s), weights=self._counts))
 
     @property

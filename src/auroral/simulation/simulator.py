@@ -252,7 +252,16 @@ class _NetworkSimulation:
                 _, number, worker = heappop(self._under_way)
                 self._go_on(number, worker)
         result.waiting = sum(box.queue.queued for box in self._boxes.values())
+        self._note_waiting(self._now_s if until_s is None else end_s)
         return result
+
+    def _note_waiting(self, at_s: float) -> None:
+        """Tell outputs what still waits for them at the end."""
+        for name, box in self._boxes.items():
+            if box.queue.queued:
+                waited_s = at_s - box.queue.oldest_arrival_s
+                for output in map(self._result.outputs.__getitem__, self._model.outputs_of(name)):
+                    output.waited_s = max(output.waited_s, waited_s)
 
     def _arrive(self, stream: str, run: TupleRun) -> None:
         self._result.arrived += run[1]
