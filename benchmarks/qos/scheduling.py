@@ -25,13 +25,11 @@ SUPERBOXES = "5 applications of 4 boxes on Spark, box by box and fused (figure 5
 DECIDING = "Deciding for 1,000 boxes"
 WORTH = "200 applications of 5 boxes, simulated: exact and bucketed"
 _APPLICATIONS = 20
-_TUPLES = 4_000
-"""Of each application, to measure what the machine can do."""
 
 
 def scheduling(report: Report, lab: Lab) -> None:
     """Utility of `qos`, `qos-bucketed` and `rr` at 50 to 90 % load."""
-    most = capacity(lab.spark, _APPLICATIONS, _TUPLES)
+    most = capacity(lab.spark, _APPLICATIONS)
     section = report.section(
         UTILITY, "load", "scheduler", "utility", "delay_s", "deciding_share", "tuples_per_s"
     )
@@ -56,7 +54,7 @@ def scheduling(report: Report, lab: Lab) -> None:
 def superboxes(report: Report, lab: Lab) -> None:
     """Delay by load, if each box is a job and if the boxes of an application are one."""
     count = 5
-    most = capacity(lab.spark, count, _TUPLES)
+    most = capacity(lab.spark, count)
     section = report.section(SUPERBOXES, "load", "superbox", "delay_s", "utility")
     delays: dict[str, list[float]] = {}
     for load in (0.5,) if lab.quick else (0.3, 0.6, 0.9):

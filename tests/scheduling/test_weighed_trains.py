@@ -12,9 +12,11 @@ from auroral.network.declarations import EngineOptions, SchedulerName
 from auroral.qos.graphs import QoS
 from auroral.scheduling.flow import FlowBox, FlowModel, FlowOutput
 from auroral.scheduling.policies import SchedulerSettings, make_scheduler
-from auroral.scheduling.policies.utility_first import UtilityFirst
-from auroral.scheduling.policies.weighed_buckets import WeighedBuckets
-from auroral.scheduling.queues import QueueTable
+from auroral.scheduling.policies.weighed_buckets import LEAST, RATIO, WeighedBuckets
+from auroral.scheduling.policies.weighed_trains import WeighedTrains
+from auroral.scheduling.queues import BoxQueue, QueueTable
+from auroral.scheduling.train_worth import WorthOfTrains, waited
+from auroral.scheduling.urgency import urgency_graph
 from auroral.simulation.prediction import predict
 
 GRAPHS = {
@@ -67,14 +69,54 @@ def test_a_long_queue_is_served_before_its_oldest_tuples_are_lost(name: Schedule
     assert first_choice(True, 0.1, 4.3, name) == "loose"
 
 
+@pytest.mark.parametrize("name", BOTH)
+def test_what_is_past_its_deadline_is_called_while_others_always_have_something(
+    name: SchedulerName,
+) -> None:
+    """Those of its tuples that arrive now could still be in time."""
+    assert first_choice(True, 0.3, 30.0, name) == "loose"
+    assert first_choice(True, 30.0, 3.0, name) == "tight"
+
+
+@given(
+    st.sampled_from(sorted(GRAPHS)),
+    st.floats(0.0, 8.0),
+    st.floats(0.0, 8.0),
+)
+def test_a_stake_is_the_utility_that_tuples_of_all_ages_have_above_the_oldest(
+    name: str, way_s: float, age_s: float
+) -> None:
+    graph, curve = urgency_graph(GRAPHS[name]), GRAPHS[name].curves["latency"]
+    found = waited(graph, way_s, age_s)
+    last = curve.value(way_s + age_s)
+    assert found.loss == pytest.approx(curve.value(way_s) - last, abs=1e-9)
+    assert found.stake == pytest.approx(curve.area(way_s, way_s + age_s) - last * age_s, abs=1e-9)
+
+
+@given(st.integers(0, 3), st.integers(1, 500), st.floats(0.0, 8.0), st.floats(0.0, 1.0))
+def test_worth_grows_as_it_says(at: int, queued: int, age_s: float, share: float) -> None:
+    model = _many([*GRAPHS.values()] * 2)
+    worth = WorthOfTrains()
+    worth.serve(model)
+    queue = BoxQueue(f"b{at}", queued, 0.0, oldest_arrival_s=0.0)
+    now = worth.of(queue, age_s)
+    later_s = age_s + share * min(now.steady_s, 5.0) * 0.999
+    later = worth.of(queue, later_s)
+    assert later.per_s >= now.per_s - 1e-9
+    if later.per_s > now.per_s + 1e-6:
+        assert now.grows_to_in_s(later.per_s) == pytest.approx(later_s - age_s, abs=1e-4)
+
+
 @given(st.data())
 def test_buckets_choose_what_is_worth_almost_as_much(data: st.DataObject) -> None:
-    """Queues come, grow and go while time passes: the choice is at most a tenth worse."""
+    """Queues come, grow and go while time passes."""
     count = data.draw(st.integers(1, 8))
     model = _many([*GRAPHS.values()] * count)
-    exact, bucketed = UtilityFirst(weighs_trains=True), WeighedBuckets()
+    exact, bucketed = WeighedTrains(WorthOfTrains()), WeighedBuckets(WorthOfTrains())
     exact.serve(model)
     bucketed.serve(model)
+    worth = WorthOfTrains()
+    worth.serve(model)
     table, now_s = QueueTable(model.boxes), 10.0
     times = st.floats(0.0, 8.0)
     for _ in range(data.draw(st.integers(1, 6))):
@@ -89,10 +131,9 @@ def test_buckets_choose_what_is_worth_almost_as_much(data: st.DataObject) -> Non
         found = [one.box for one in bucketed.rank(table, changed, now_s)]
         assert sorted(found) == sorted(wanted)
         if wanted:
-            best = exact.evaluate(table, wanted[0], now_s)
-            chosen = exact.evaluate(table, found[0], now_s)
-            assert chosen.utility >= best.utility / 1.1 - 1e-9
-            if best.utility == 0:
+            best, chosen = worth.of(table[wanted[0]], now_s), worth.of(table[found[0]], now_s)
+            assert chosen.per_s >= best.per_s / RATIO - LEAST
+            if best.per_s == 0 and best.square == 0:
                 assert chosen.negative_slack_s == pytest.approx(best.negative_slack_s, abs=1e-6)
 
 
@@ -117,5 +158,6 @@ def test_buckets_are_as_good_as_the_exact_order(load: float) -> None:
         )
         found = predict(model, rates, settings, 20.0, 2, warm_s=5.0, drained=False)
         utilities.append(sum(one.utility for one in found.values()) / len(found))
+        assert all(one.tuples for one in found.values()), "an output has got nothing"
     assert utilities[1] == pytest.approx(utilities[0], rel=0.03)
     assert utilities[0] > 0.3

@@ -1,6 +1,7 @@
 """Schedulers: which application runs next, and how (pure).
 
-The first level ranks boxes (`rankings`, `utility_first`, `buckets`, `feedback`), the second level
+The first level ranks boxes (`rankings`, `utility_first`, `weighed_trains`,
+and so on), the second level
 turns the box that was chosen into calls (`plans`). `make_scheduler` puts them together; `choose`
 decides what settings leave to `auto`.
 """
@@ -15,6 +16,8 @@ from auroral.scheduling.policies.settings import SchedulerSettings
 from auroral.scheduling.policies.two_level import TwoLevelScheduler
 from auroral.scheduling.policies.utility_first import UtilityFirst
 from auroral.scheduling.policies.weighed_buckets import WeighedBuckets
+from auroral.scheduling.policies.weighed_trains import WeighedTrains
+from auroral.scheduling.train_worth import WorthOfTrains
 
 __all__ = ["SchedulerSettings", "TwoLevelScheduler", "choose", "make_scheduler"]
 
@@ -26,14 +29,15 @@ def make_scheduler(settings: SchedulerSettings) -> TwoLevelScheduler:
 
 def _ranking(settings: SchedulerSettings) -> Ranking:
     most = settings.train if isinstance(settings.train, int) else None
+    worth = WorthOfTrains(most, limits_trains=settings.train == "auto")
     match settings.scheduler:
         case "fifo":
             return OldestFirst()
         case "qos":
-            return UtilityFirst(most, weighs_trains=settings.weighs_trains)
+            return WeighedTrains(worth) if settings.weighs_trains else UtilityFirst(most)
         case "qos-bucketed":
             if settings.weighs_trains:
-                return WeighedBuckets(most)
+                return WeighedBuckets(worth)
             return BucketedUtility(settings.partitions, most)
         case "feedback":
             return FeedbackWeights()

@@ -14,10 +14,6 @@ from auroral.scheduling.urgency import OutputPath, PTuple, output_paths, p_tuple
 _Ranked = tuple[tuple[float, float, float, int], str, PTuple]
 _SLACK_WEIGHT = 1e-6
 """What slack counts in a priority that is one number."""
-LEAST_AGE_S = 1e-3
-"""Younger tuples count as old as this where trains are weighed …"""
-LEAST_CALL_S = 1e-6
-"""… and calls are taken to last as long as this at least."""
 
 
 def priority_number(utility: float, slack_s: float) -> float:
@@ -48,18 +44,9 @@ class UtilityFirst:
 
     Boxes of equal gradient are ordered by slack, then by age. A box behind the last critical point
     of its graphs has gradient zero and infinite slack: it comes last, but it comes.
-
-    A gradient is about one tuple. A call serves a train, and takes a worker for a time of which
-    much may be its fixed cost. `weighs_trains` multiplies gradients by the seconds of a stream
-    that wait, and divides them by the seconds that a call takes: what a second of work is worth.
-    The gradient is the larger one of those of the oldest tuple and of the mean age: some of a long
-    queue may fall off a cliff while others are still well.
-    Without that, boxes with steep graphs would be called again for a few tuples each, and their
-    calls would leave no time for others, however much these have waiting.
     """
 
-    def __init__(self, most: int | None = None, *, weighs_trains: bool = False):
-        self._weighs_trains = weighs_trains
+    def __init__(self, most: int | None = None):
         self._most = most
         """The most tuples of a train, which bound what is expected to pass downstream."""
         self._paths: dict[str, tuple[OutputPath, ...]] = {}
@@ -106,15 +93,7 @@ class UtilityFirst:
         queue = table[box]
         tuples = queue.queued if self._most is None else min(queue.queued, self._most)
         paths = self._paths[box]
-        found = p_tuple(paths, tuples, queue.mean_arrival_s, queue.oldest_arrival_s, now_s)
-        if not self._weighs_trains:
-            return found
-        oldest_s = queue.oldest_arrival_s
-        oldest = p_tuple(paths, tuples, oldest_s, oldest_s, now_s)
-        utility = max(found.utility, oldest.utility)
-        call_s = max(min(path.remaining_s(tuples) for path in paths), LEAST_CALL_S)
-        first = oldest if oldest.utility > found.utility else found
-        return first._replace(utility=utility * max(found.age_s, LEAST_AGE_S) / call_s)
+        return p_tuple(paths, tuples, queue.mean_arrival_s, queue.oldest_arrival_s, now_s)
 
     def served(self, _candidate: Candidate) -> None:
         """Queues alone decide."""

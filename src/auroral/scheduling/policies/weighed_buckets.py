@@ -1,33 +1,33 @@
 """`qos-bucketed` where calls are dear: the order of weighed trains, without looking at all boxes.
 
-What a second of work for a box is worth is the gradient of its graphs, divided by the time of its
-call, times the age of its oldest tuple (`UtilityFirst`, `weighs_trains`). The first two change
-only if the queue changes or if the age passes a critical point of a graph; the age grows for all
-boxes alike. So boxes whose worth grows at about the same speed keep their order while they wait,
-the oldest one first, and a decision compares the first box of each speed.
+Boxes whose calls are worth about the same share a bucket. What a call is worth grows in a known way
+while tuples wait (`TrainWorth.grows_to_in_s`), so it is known when a box will move to the next
+bucket: a calendar queue holds these times [2 §6.2]. A decision looks only at boxes whose queue has
+changed or whose time has come.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, insort
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from auroral.scheduling.flow import FlowModel
 from auroral.scheduling.policies.calendar import CalendarQueue
 from auroral.scheduling.policies.rankings import Candidate, is_ready
-from auroral.scheduling.policies.utility_first import LEAST_AGE_S, LEAST_CALL_S, priority_number
-from auroral.scheduling.policies.utility_first import reason as reason_of
+from auroral.scheduling.policies.utility_first import priority_number, reason
 from auroral.scheduling.queues import BoxQueue, QueueTable
-from auroral.scheduling.urgency import OutputPath, output_paths
+from auroral.scheduling.train_worth import TrainWorth, WorthOfTrains
 
-_RATIO = 1.1
-"""Speeds that differ by less than this factor share a bucket."""
-_DUE = -1_000_000
+RATIO = 1.2
+"""Boxes whose calls are worth the same but for this factor share a bucket."""
+LEAST = 1e-3
+"""What is worth less shares the lowest bucket."""
+_LOWEST = -1
+_DUE = -2
 """The bucket of boxes whose waiting costs nothing yet, in order of when it will."""
-_OVER = _DUE - 1
+_OVER = -3
 """The bucket of boxes that have nothing left to lose, in order of age."""
 
 
@@ -37,17 +37,15 @@ class _PlacedBox(NamedTuple):
     bucket: int
     order: float
     """By which boxes of the bucket are ordered: an arrival, or when waiting begins to cost."""
-    speed: float
-    oldest_s: float
     output: str | None
+    loss: float
 
 
 class WeighedBuckets:
-    """The order of `UtilityFirst` with weighed trains, but for boxes of almost the same worth."""
+    """The order of `WeighedTrains`, but for boxes of almost the same worth."""
 
-    def __init__(self, most: int | None = None):
-        self._most = most
-        self._paths: dict[str, tuple[OutputPath, ...]] = {}
+    def __init__(self, worth: WorthOfTrains):
+        self._worth = worth
         self._place: dict[str, int] = {}
         self._names: list[str] = []
         self._buckets: dict[int, list[tuple[float, int]]] = {}
@@ -57,13 +55,11 @@ class WeighedBuckets:
         self.buckets_visited = 0
 
     def serve(self, model: FlowModel) -> None:
-        """Compute what each box still needs to its outputs."""
-        self._paths, self._place = output_paths(model), model.place
-        self._names = list(model.boxes)
+        """Decide for this network from now on."""
+        self._worth.serve(model)
+        self._place, self._names = model.place, list(model.boxes)
         self._buckets, self._entries = {}, {}
-        graphs = {id(path.graph): path.graph for paths in self._paths.values() for path in paths}
-        longest = max((at for one in graphs.values() for at in one.critical), default=1.0) or 1.0
-        self._calendar = CalendarQueue(day_s=longest / 1000)
+        self._calendar = CalendarQueue(day_s=(self._worth.longest_s or 1.0) / 1000)
 
     def rank(
         self, table: QueueTable, changed: Collection[str], now_s: float
@@ -79,36 +75,16 @@ class WeighedBuckets:
         """Queues alone decide."""
 
     def _ranked(self, now_s: float) -> Iterator[Candidate]:
-        heads = [
-            self._head(bucket, 0, now_s) for bucket in self._buckets if bucket not in (_DUE, _OVER)
-        ]
-        self.buckets_visited += len(heads)
-        heapq.heapify(heads)
-        while heads:
-            worth, bucket, at = heads[0]
-            box = self._names[self._buckets[bucket][at][1]]
-            if at + 1 < len(self._buckets[bucket]):
-                heapq.heapreplace(heads, self._head(bucket, at + 1, now_s))
-            else:
-                heapq.heappop(heads)
-            output = self._entries[box].output
-            yield Candidate(box, output, reason_of(output, -worth, 0.0))
-        for bucket in (_DUE, _OVER):
-            for order, place in self._buckets.get(bucket, ()):
+        for bucket in sorted(self._buckets, reverse=True):
+            self.buckets_visited += 1
+            for order, place in self._buckets[bucket]:
                 box = self._names[place]
-                output = self._entries[box].output
+                placed = self._entries[box]
                 slack_s = order - now_s if bucket == _DUE else math.inf
-                yield Candidate(box, output, reason_of(output, 0.0, slack_s))
-
-    def _head(self, bucket: int, at: int, now_s: float) -> tuple[float, int, int]:
-        """What a box of a bucket is worth now, negative, and where it is."""
-        _, place = self._buckets[bucket][at]
-        placed = self._entries[self._names[place]]
-        return (-placed.speed * max(now_s - placed.oldest_s, LEAST_AGE_S), bucket, at)
+                yield Candidate(box, placed.output, reason(placed.output, placed.loss, slack_s))
 
     def _put(self, queue: BoxQueue, now_s: float) -> None:
         """Put a box where it belongs, and note when it will belong elsewhere."""
-        self.evaluated += 1
         box = queue.box
         if not is_ready(queue):
             self._move(box, None)
@@ -116,45 +92,18 @@ class WeighedBuckets:
             if not queue.queued:
                 queue.priority = None
             return
-        placed, stays_s = self._evaluate(queue, now_s)
-        self._move(box, placed)
-        age_s = max(now_s - placed.oldest_s, LEAST_AGE_S)
-        slack_s = placed.order - now_s if placed.bucket == _DUE else math.inf
-        queue.priority = priority_number(placed.speed * age_s, slack_s)
+        self.evaluated += 1
+        found = self._worth.of(queue, now_s)
+        slack_s = -found.negative_slack_s
+        bucket = _bucket(found)
+        order = now_s + slack_s if bucket == _DUE else queue.oldest_arrival_s
+        self._move(box, _PlacedBox(bucket, order, found.output, found.loss))
+        queue.priority = priority_number(found.per_s, slack_s)
+        stays_s = min(_climbs_in_s(found, bucket), found.steady_s)
         if stays_s < math.inf:
             self._calendar.put(box, math.nextafter(now_s + stays_s, math.inf))
         else:
             self._calendar.remove(box)
-
-    def _evaluate(self, queue: BoxQueue, now_s: float) -> tuple[_PlacedBox, float]:
-        """Where a box belongs, and for how long unless its queue changes."""
-        tuples = queue.queued if self._most is None else min(queue.queued, self._most)
-        mean = oldest = 0.0
-        slack_s = stays_s = least_s = math.inf
-        best, output = -1.0, None
-        for path in self._paths[queue.box]:
-            needed_s, critical = path.remaining_s(tuples), path.graph.critical
-            least_s = min(least_s, needed_s)
-            found = []
-            for arrival_s in (queue.mean_arrival_s, queue.oldest_arrival_s):
-                latency_s = now_s - arrival_s + needed_s
-                at = bisect_right(critical, latency_s)
-                found.append(path.graph.gradients[at])
-                if at < len(critical):
-                    stays_s = min(stays_s, critical[at] - latency_s)
-                    if arrival_s == queue.mean_arrival_s:
-                        slack_s = min(slack_s, critical[at] - latency_s)
-            mean, oldest = mean + found[0], oldest + found[1]
-            if max(found) > best:
-                best, output = max(found), path.output
-        oldest_s = queue.oldest_arrival_s
-        speed = max(mean, oldest) / max(least_s, LEAST_CALL_S)
-        if speed > 0:
-            bucket = math.floor(math.log(speed) / math.log(_RATIO))
-            return _PlacedBox(bucket, oldest_s, speed, oldest_s, output), stays_s
-        if slack_s < math.inf:
-            return _PlacedBox(_DUE, now_s + slack_s, 0.0, oldest_s, output), stays_s
-        return _PlacedBox(_OVER, oldest_s, 0.0, oldest_s, output), stays_s
 
     def _move(self, box: str, placed: _PlacedBox | None) -> None:
         before = self._entries.get(box)
@@ -170,3 +119,24 @@ class WeighedBuckets:
         if placed is not None:
             insort(self._buckets.setdefault(placed.bucket, []), (placed.order, place))
             self._entries[box] = placed
+
+
+def _bucket(worth: TrainWorth) -> int:
+    """Where boxes of such worth are.
+
+    >>> idle = TrainWorth(0.0, -2.0, 1.0, "alerts", 0.0, slope=0.0, square=0.0, steady_s=2.0)
+    >>> _bucket(idle), _bucket(idle._replace(square=4.0)), _bucket(idle._replace(per_s=LEAST * 2))
+    (-2, -1, 3)
+    """
+    if worth.per_s > LEAST:
+        return math.floor(math.log(worth.per_s / LEAST) / math.log(RATIO))
+    if worth.per_s > 0 or worth.square > 0:
+        return _LOWEST
+    return _DUE if worth.steady_s < math.inf else _OVER
+
+
+def _climbs_in_s(worth: TrainWorth, bucket: int) -> float:
+    """After which time a box is worth more than those of its bucket."""
+    if bucket < _LOWEST:
+        return math.inf
+    return worth.grows_to_in_s(LEAST * RATIO ** (bucket + 1))
