@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import auroral as au
+from auroral.simulation.networks import measured_network
 from tests.conformance.sparkless import make_engine
 from tests.optimizer.pricing import PricedExecutor
 
@@ -256,17 +257,19 @@ def test_a_query_over_an_arc_in_between_gets_what_is_declared() -> None:
         assert taken(engine) == expected([*first, *second])
 
 
-def test_filters_are_combined_where_each_box_is_a_step() -> None:
+def test_filters_are_combined_where_each_box_is_a_step(tmp_path: Path) -> None:
     net = au.Network("n")
     ticks = net.stream("ticks", "n bigint, k int, g int", progress=au.Ordered("n"))
     both = ticks.filter("k > 0", name="one").filter("g > 0", name="other")
     net.output("o", both.map(keep="*", twice="n * 2", name="double"))
     net.engine = net.engine.model_copy(update={"superbox": "box"})
     given = rows(0, 10 * TRAIN, k_every=2, g_every=3)
-    with make_engine(net, train=TRAIN) as engine:
+    with make_engine(net, train=TRAIN, state=tmp_path) as engine:
         trains(engine, given)
         assert [m["tactic"] for m in engine.stats()["optimizer"]["moves"]] == ["combined"]
         assert "moved" in [entry["event"] for entry in engine.story("other")]
         assert taken(engine) == expected(given)
         boxes = [box for superbox in engine._loop.execution.superboxes for box in superbox.boxes]
     assert boxes == ["other", "double"]
+    # What is simulated is what ran.
+    assert [*measured_network(net, tmp_path).model.boxes] == ["other", "double"]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from auroral.eddy.query_index import QueryIndex
+from auroral.engine.lifecycle.epochs import MOVES
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.topology.assembly import expanded_network
 from auroral.errors import UsageError, closest
 from auroral.ids import EddyId
 from auroral.network.data_sets import with_data_sets
 from auroral.network.network import Network
+from auroral.optimizer import Move, as_moved
 from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.flow import FlowModel
 from auroral.scheduling.flow_models import DEFAULT_CALL_S, DEFAULT_COST_S, flow_model
@@ -64,10 +67,10 @@ def measured_network(network: Network, state: Path | None) -> MeasuredNetwork:
         index.change(added=entries)
         eddies = index.flows()
     plain = {query.name: query.query for query in standalone}
-    checked = expanded_network(network, None, plain, eddies).check()
+    costs, counted, kept, moves = _measured(state)
+    checked = as_moved(expanded_network(network, None, plain, eddies).check(), moves)
     wanted = [out.from_ for out in checked.network.outputs.values() if out.from_ in checked.arcs]
     fused = superboxes(checked, [*wanted, *(str(EddyId(arcs)) for arcs in eddies)])
-    costs, counted, kept = _measured(state)
     rates = {name: one.rate for name, one in kept.rates.items()}
     model = flow_model(checked, costs, superboxes=fused, tuples=counted)
     return MeasuredNetwork(model, fused, frozenset(costs), rates, kept.loop_s)
@@ -75,13 +78,14 @@ def measured_network(network: Network, state: Path | None) -> MeasuredNetwork:
 
 def _measured(
     state: Path | None,
-) -> tuple[dict[str, BoxCost], dict[str, int], KeptStatistics]:
-    """Costs of boxes, tuples of arcs, statistics."""
+) -> tuple[dict[str, BoxCost], dict[str, int], KeptStatistics, tuple[Move, ...]]:
+    """Costs of boxes, tuples of arcs, statistics, and what the optimiser had moved at the end."""
     if state is None:
-        return {}, {}, KeptStatistics()
+        return {}, {}, KeptStatistics(), ()
     with ManifestSnapshot(state) as manifest:
         counted = {log: n for (log, name), n in manifest.counters().items() if name in _COUNTED}
-        return manifest.costs(), counted, manifest.statistics()
+        moves = tuple(map(Move.parse, json.loads(manifest.meta(MOVES) or "[]")))
+        return manifest.costs(), counted, manifest.statistics(), moves
 
 
 def stream_rates(
