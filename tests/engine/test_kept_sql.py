@@ -69,6 +69,22 @@ def test_a_select_is_limited_and_can_be_ended(make_engine: MakeEngine) -> None:
         assert engine.sql("SELECT max(t) AS t FROM recent").to_pylist() == [{"t": 3999}]
 
 
+@pytest.mark.parametrize(
+    "made",
+    ["repeat('x', 2147483632)", "size(sequence(1, 2000000000))", "size(sequence(t, 2000000000))"],
+)
+def test_a_select_that_wants_too_much_memory_fails_alone(
+    make_engine: MakeEngine, made: str
+) -> None:
+    with make_engine(network({"rows": 40})) as engine, ThreadPoolExecutor(1) as pool:
+        feed(engine, range(4))
+        asked = pool.submit(engine.sql, f"SELECT {made} FROM recent LIMIT 1")
+        with pytest.raises(RunError, match="BAD_SELECT"):
+            asked.result(120)
+        feed(engine, range(4, 8))
+        assert engine.sql("SELECT max(t) AS t FROM recent").to_pylist() == [{"t": 7}]
+
+
 def stage_tasks(tracker: StatusTracker, job: int) -> int:
     """How many tasks of a job run."""
     told = tracker.getJobInfo(job)

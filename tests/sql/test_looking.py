@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from auroral.errors import UsageError
-from auroral.sql.queries.looking import checked_select
+from auroral.sql.queries.looking import checked_select, makes_much
 
 NAMES = ("recent", "accounts")
 
@@ -46,6 +46,7 @@ def test_declared_names_are_read(sql: str, read: list[str]) -> None:
         ("SET spark.x = 1", "BAD_STATEMENT"),
         ("ADD JAR '/tmp/x.jar'", "BAD_STATEMENT"),
         ("SELECT FROM WHERE", "SYNTAX_ERROR"),
+        ("SELECT to_char(t, '9999') FROM recent", "BAD_STATEMENT"),
         ("", "BAD_STATEMENT"),
         ("WITH x AS (SELECT * FROM text.`/etc/passwd`) SELECT * FROM x", "UNKNOWN_TABLE"),
         ("SELECT (SELECT max(value) FROM text.`/etc/passwd`) FROM recent", "UNKNOWN_TABLE"),
@@ -55,3 +56,20 @@ def test_everything_else_is_refused(sql: str, code: str) -> None:
     with pytest.raises(UsageError) as raised:
         checked_select(sql, NAMES)
     assert raised.value.code == code, raised.value
+
+
+@pytest.mark.parametrize(
+    ("sql", "much"),
+    [
+        ("SELECT max(t) FROM recent WHERE t > '2026-01-01'", False),
+        ("SELECT 'a' || 'b'", True),
+        ("SELECT space(3)", True),
+        ("SELECT rpad('a', 3)", True),
+        ("SELECT size(sequence(1, 3))", True),
+        ("SELECT array_repeat('a', 3)", True),
+        ("WITH x AS (SELECT repeat('a', 3) AS y) SELECT length(y) FROM x", True),
+        ("SELECT format_string('%9d', 1)", True),
+    ],
+)
+def test_what_can_make_large_values_is_known(sql: str, much: bool) -> None:
+    assert makes_much(checked_select(sql, NAMES)[0]) is much

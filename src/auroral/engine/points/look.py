@@ -20,10 +20,13 @@ from auroral.engine.points.point import PointHistory
 from auroral.engine.topology.execution import Execution
 from auroral.errors import RunError
 from auroral.spark.session.causes import FROM_SPARK, reason
-from auroral.sql.queries.looking import checked_select
+from auroral.sql.queries.looking import checked_select, makes_much
 from auroral.storage import Segment, Store
 
 _ATTEMPTS = 5
+_RULES = "org.apache.spark.sql.catalyst.optimizer"
+_WHILE_PLANNING = f"{_RULES}.ConstantFolding,{_RULES}.ConvertToLocalRelation"
+"""Rules that compute values outside of tasks. If memory runs out there, the call never returns."""
 ReadTable = Callable[[SparkSession], DataFrame]
 
 
@@ -45,12 +48,15 @@ class KeptRows:
         for attempt in count(1):
             own = session.newSession()
             own.conf.set("spark.sql.session.timeZone", "UTC")
+            if makes_much(text):
+                own.conf.set("spark.sql.optimizer.excludedRules", _WHILE_PLANNING)
             pinned = self._store.directory / f"frame-{uuid4().hex}"  # one left behind is swept
             try:
                 for name in names:
                     self._frame(own, execution, name, pinned).createOrReplaceTempView(name)
                 found = own.sql(text)
-                return (found if limit is None else found.limit(limit)).toArrow()
+                found = found if limit is None else found.limit(limit)
+                return found.toArrow()
             except FROM_SPARK as error:
                 raise RunError("BAD_SELECT", reason(error), where="sql") from None
             except FileNotFoundError:

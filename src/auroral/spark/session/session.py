@@ -103,6 +103,8 @@ def start_session(
     if master.startswith("local"):
         settings["spark.driver.host"] = "127.0.0.1"
         settings["spark.driver.bindAddress"] = "127.0.0.1"
+        # A task that wants more memory than there is fails alone: the process is everybody's.
+        settings["spark.executor.killOnFatalError.depth"] = "0"
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 
 from auroral.errors import UsageError, closest, list_existing
 
@@ -14,6 +14,11 @@ _REFUSED = frozenset(
     ("reflect", "try_reflect", "java_method", "identifier", "read_files", "input_file_name")
 )
 """Functions that reach beyond the rows they are given."""
+_MAKES_MUCH = (
+    *(exp.Repeat, exp.Space, exp.Pad, exp.GenerateSeries, exp.Format),
+    *(exp.Concat, exp.ConcatWs, exp.DPipe, exp.Replace, exp.RegexpReplace, exp.Array),
+)
+_MAKES_MUCH_BY_NAME = frozenset(("array_repeat", "printf", "format_string"))
 _CLAUSES = (exp.QueryTransform, exp.Into, exp.Command)
 
 
@@ -56,7 +61,24 @@ def checked_select(sql: str, names: Collection[str]) -> tuple[str, list[str]]:
                 hint=closest(table.name, names),
             )
         read[by_name[name]] = None
-    return statement.sql(dialect="spark"), list(read)
+    try:
+        text = statement.sql(dialect="spark", unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError as error:  # written anew it would mean something else
+        problem = (str(error).splitlines() or [""])[0]
+        raise UsageError("BAD_STATEMENT", f"cannot be asked here: {problem}") from None
+    return text, list(read)
+
+
+def makes_much(checked: str) -> bool:
+    """Whether a SELECT that was checked calls what can make a large value of small ones.
+
+    >>> makes_much("SELECT REPEAT('x', 1000000000)"), makes_much("SELECT MAX(t) FROM recent")
+    (True, False)
+    """
+    statement = sqlglot.parse_one(checked, dialect="spark")
+    if statement.find(*_MAKES_MUCH) is not None:
+        return True
+    return any(one.name.lower() in _MAKES_MUCH_BY_NAME for one in statement.find_all(exp.Anonymous))
 
 
 def _require_harmless(statement: exp.Query) -> None:
