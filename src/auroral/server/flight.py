@@ -21,7 +21,7 @@ from auroral.engine.inspect.followers import Follower
 from auroral.errors import AuroralError, RunError, UsageError, closest, list_existing
 from auroral.server.addresses import FeedAddress
 from auroral.server.arrow_bodies import require_own_values, require_sound
-from auroral.server.problems import RequestError
+from auroral.server.problems import bad_body
 from auroral.server.settings import ServerLimits
 from auroral.server.taking import TakenPages
 from auroral.server.tokens import Role, may
@@ -263,6 +263,10 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
             return _told(lambda: self._stream_info(path[0]))
         return _told(lambda: self._output_info(path[-1]))
 
+    def get_schema(self, context: Any, descriptor: Any) -> Any:
+        """The schema of one of them."""
+        return flight.SchemaResult(self.get_flight_info(context, descriptor).schema)
+
     def list_actions(self, _context: Any) -> list[Any]:
         return [flight.ActionType(name, text) for name, text in ACTIONS.items()]
 
@@ -276,7 +280,7 @@ class _FlightServer(flight.FlightServerBase):  # type: ignore[misc]
             found = _told(lambda: self._engine.describe(name))
             found = found if may(_role(context), "editor") else public_entity(found)
         else:
-            raise pa.ArrowInvalid(
+            raise flight.FlightServerError(
                 str(
                     UsageError(
                         "BAD_CALL",
@@ -352,7 +356,7 @@ class _Wanted:
                 return wanted
         except (ValueError, KeyError, TypeError, AttributeError):
             pass
-        raise pa.ArrowInvalid(
+        raise flight.FlightServerError(
             'BAD_CALL: expected a ticket such as {"output": "alerts", "take": true, "limit": 100}'
         )
 
@@ -389,14 +393,14 @@ def _require(context: Any, role: Role) -> None:
 def _parts(descriptor: Any) -> list[str]:
     path = [part.decode(errors="replace") for part in descriptor.path or ()]
     if not path:
-        raise pa.ArrowInvalid("BAD_CALL: expected a descriptor with the path of a stream")
+        raise flight.FlightServerError("BAD_CALL: expected a descriptor with the path of a stream")
     return path
 
 
 def _path(descriptor: Any) -> str:
     path = _parts(descriptor)
     if len(path) != 1:
-        raise pa.ArrowInvalid(f"BAD_CALL: expected the path of a stream, found {path}")
+        raise flight.FlightServerError(f"BAD_CALL: expected the path of a stream, found {path}")
     return path[0]
 
 
@@ -407,17 +411,19 @@ def _position(metadata: Any) -> Any:
     try:
         return json.loads(metadata.to_pybytes())["position"]
     except (ValueError, KeyError, TypeError):
-        raise pa.ArrowInvalid('BAD_CALL: expected metadata such as {"position": 17}') from None
+        raise flight.FlightServerError(
+            'BAD_CALL: expected metadata such as {"position": 17}'
+        ) from None
 
 
 def _told(call: Callable[[], T]) -> T:
-    """The answer of the engine; its errors as Flight tells them, the code in front."""
+    """The answer of the engine; its errors as Flight tells them, the code in front.
+
+    Of errors that are not its own Flight would send the traceback.
+    """
     try:
         return call()
-    except RequestError as error:
-        raise pa.ArrowInvalid(str(error)) from None
-    except UsageError as error:
-        kind = pa.ArrowKeyError if error.code.startswith("UNKNOWN_") else pa.ArrowInvalid
-        raise kind(str(error)) from None
     except AuroralError as error:
         raise flight.FlightServerError(str(error)) from None
+    except pa.ArrowException as error:
+        raise flight.FlightServerError(str(bad_body(str(error)))) from None
