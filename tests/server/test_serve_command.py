@@ -13,11 +13,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from auroral.cli.serve import load_or_begin, tell_address
 from auroral.errors import RunError, UsageError
 from auroral.network.network import Network
 from auroral.server.logs import LOGGERS
+from auroral.server.running import HttpServer, bound_socket
 from auroral.server.tokens import AccessTokens
 
 ROWS = "\n".join(["n", *map(str, range(100))]) + "\n"
@@ -95,6 +97,12 @@ def test_a_server_begins_with_nothing_takes_a_network_and_ends_well(tmp_path: Pa
         (["--tls-cert", "nope.pem", "--tls-key", "nope.pem"], "CANNOT_READ"),
         (["--log", "loud"], "BAD_OPTION"),
         (["--input", "nope=x.csv"], "UNKNOWN_STREAM"),
+        (["--tls-cert", __file__, "--tls-key", __file__], "CANNOT_READ"),
+        (["--lines", "nope=0"], "UNKNOWN_STREAM"),
+        (["--lines", "s=0,yaml"], "UNKNOWN_CONVERTER"),
+        (["--lines", "s=0.0.0.0:0"], "INSECURE_BIND"),
+        (["--flight", "nowhere"], "BAD_ADDRESS"),
+        (["--flight", "0.0.0.0:0"], "INSECURE_BIND"),
     ],
 )
 def test_mistakes_are_told_before_spark_starts(
@@ -107,6 +115,17 @@ def test_mistakes_are_told_before_spark_starts(
     found = CliRunner().invoke(app, ["serve", str(tmp_path / "n.yaml"), *options])
     assert isinstance(found.exception, UsageError)
     assert found.exception.code == code
+    assert "starting Spark" not in found.output
+
+
+def test_of_two_servers_that_start_on_one_port_one_is_told() -> None:
+    """Both can be bound, while none listens yet."""
+    first = bound_socket("127.0.0.1", 0)
+    port = first.getsockname()[1]
+    with first, bound_socket("127.0.0.1", port) as second:
+        HttpServer(FastAPI(), "127.0.0.1", port, bound=first)
+        with pytest.raises(RunError, match="CANNOT_BIND"):
+            HttpServer(FastAPI(), "127.0.0.1", port, bound=second)
 
 
 def test_a_taken_port_and_exposed_tokens_are_told_before_spark_starts(tmp_path: Path) -> None:

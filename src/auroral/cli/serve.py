@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import signal
+import ssl
 import sys
 import tempfile
 import threading
@@ -113,6 +114,13 @@ def serve(
     network = with_late_outputs(network, [text.partition("=")[0] for text in outputs or []])
     checked = network.check()
     given = named_paths(inputs, "--input", "stream", network.streams)
+    flight_at = None if flight is None else FeedAddress.parse(flight, "--flight")
+    if flight_at is not None:
+        flight_at.require_safe("--flight", tls=tls is not None, insecure=insecure)
+    lines_at = [LinesOption.parse(text) for text in lines or ()]
+    for option in lines_at:
+        option.address.require_safe("--lines", tls=False, insecure=insecure)
+        option.require_stream(network.streams)
     letters = (state or file.absolute().parent) / "dead-letters.jsonl"
     engine = Engine(
         network,
@@ -160,7 +168,7 @@ def serve(
             create_app(service, tokens), host, port, tls, bound=bound, limits=settings.limits
         )
         feeds = _feeds(
-            engine, flight, lines, tokens, tls, insecure=insecure, limits=settings.limits
+            engine, flight_at, lines_at, tokens, tls, insecure=insecure, limits=settings.limits
         )
         service.feeds.extend(feeds)
         _start_all(feeds, stack)
@@ -188,8 +196,8 @@ def tell_address(url: str, tokens: AccessTokens, known: Path | None) -> None:
 
 def _feeds(
     engine: Engine,
-    flight: str | None,
-    lines: Sequence[str] | None,
+    flight: FeedAddress | None,
+    lines: Sequence[LinesOption],
     tokens: AccessTokens,
     tls: TlsFiles | None,
     *,
@@ -202,11 +210,10 @@ def _feeds(
         pair = (
             None if tls is None else FlightTls(tls.certificate.read_bytes(), tls.key.read_bytes())
         )
-        place = FeedAddress.parse(flight, "--flight")
-        feed = FlightFeed(engine, place, tokens.role_of, tls=pair, insecure=insecure, limits=limits)
+        role_of = tokens.role_of
+        feed = FlightFeed(engine, flight, role_of, tls=pair, insecure=insecure, limits=limits)
         found.append(feed)
-    for text in lines or ():
-        option = LinesOption.parse(text)
+    for option in lines:
         found.append(LineFeed(engine, option, tokens.role_of, insecure=insecure))
     return found
 
@@ -231,6 +238,15 @@ def _tls(certificate: Path | None, key: Path | None) -> TlsFiles | None:
     for path in (certificate, key):
         if not path.is_file():
             raise UsageError("CANNOT_READ", "there is no such file", where=str(path))
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except OSError as error:  # such as ssl.SSLError
+        raise UsageError(
+            "CANNOT_READ",
+            f"the certificate and the key cannot be used: {error.strerror or error}",
+            where=f"--tls-cert {certificate}, --tls-key {key}",
+            hint="expected PEM, and the key of this certificate",
+        ) from None
     return TlsFiles(certificate, key)
 
 

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -82,6 +82,16 @@ class LinesOption:
             )
         return LinesOption(stream, FeedAddress.parse(place, "--lines"), format)
 
+    def require_stream(self, streams: Collection[str]) -> None:
+        """Refuse a stream that there is not."""
+        if self.stream not in streams:
+            raise UsageError(
+                "UNKNOWN_STREAM",
+                f"there is no stream {self.stream}; {list_existing(streams)}",
+                where="--lines",
+                hint=closest(self.stream, streams),
+            )
+
 
 @dataclass(frozen=True)
 class LineLimits:
@@ -124,14 +134,7 @@ class LineFeed:
 
     def start(self) -> None:
         """Bind and begin to serve, in a thread of its own."""
-        if self._option.stream not in self._engine.network.streams:
-            streams = self._engine.network.streams
-            raise UsageError(
-                "UNKNOWN_STREAM",
-                f"there is no stream {self._option.stream}; {list_existing(streams)}",
-                where="--lines",
-                hint=closest(self._option.stream, streams),
-            )
+        self._option.require_stream(self._engine.network.streams)
         ready = threading.Event()
         failed: list[OSError] = []
         self._thread = threading.Thread(

@@ -68,10 +68,14 @@ def bound_socket(host: str, port: int) -> socket.socket:
         made.bind((name, port))
     except OSError as error:
         made.close()
-        problem = f"cannot listen on {name}:{port}: {error.strerror or error}"
-        hint = "another server may run there; give another --port, or 0 for any"
-        raise RunError("CANNOT_BIND", problem, where="--port", hint=hint) from None
+        raise _cannot_listen(f"{name}:{port}", error) from None
     return made
+
+
+def _cannot_listen(place: str, error: OSError) -> RunError:
+    problem = f"cannot listen on {place}: {error.strerror or error}"
+    hint = "another server may run there; give another --port, or 0 for any"
+    return RunError("CANNOT_BIND", problem, where="--port", hint=hint)
 
 
 class HttpServer:
@@ -93,7 +97,12 @@ class HttpServer:
         self._socket = bound or bound_socket(host, port)
         # Connections inherit it: what a client does not read waits here, where it can be seen.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
-        self._socket.listen(_BACKLOG)
+        try:
+            self._socket.listen(_BACKLOG)
+        except OSError as error:  # another server was bound there at the same time, and is faster
+            refused = _cannot_listen(self.url, error)
+            self._socket.close()
+            raise refused from None
         config = uvicorn.Config(
             app,
             http=bounded_by(limits or ServerLimits()),
