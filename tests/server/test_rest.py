@@ -14,9 +14,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc
 
-from auroral.errors import UsageError
+from auroral.client import Client
+from auroral.engine import Engine
+from auroral.errors import RunError, UsageError
 from auroral.network.network import Network
 from auroral.server.network_file import NetworkFile
+from auroral.server.tokens import Role
 from auroral.server.wire_rows import ARROW
 from tests.server.serving import PLANT, READINGS, Site, site
 
@@ -52,6 +55,51 @@ def test_a_network_is_read_as_json_and_as_yaml(plant: Site, tmp_path: Path) -> N
     assert Network.load(tmp_path / "n.yaml") == Network.parse(PLANT)
     assert text.headers["ETag"] == answer.headers["ETag"] == plant.service.version
     assert plant.get("picture")["network"] == answer.headers["ETag"]
+
+
+@pytest.mark.parametrize(
+    ("box", "code", "key"),
+    [
+        ({"box": "update", "sql": "VACUUM", "report": {"at": "at"}}, "BAD_STATEMENT", "sql"),
+        ({"box": "update", "sql": "SELECT n FROM seen", "report": {"at": "at"}}, None, "sql"),
+        (
+            {"box": "update", "sql": "DELETE FROM so", "report": {"at": "at"}},
+            "UNKNOWN_TABLE",
+            "sql",
+        ),
+        (
+            {"box": "latch", "by": ["machine"], "compute": {"n": "count(*)"}, "table": "so"},
+            "UNKNOWN_TABLE",
+            "table",
+        ),
+    ],
+)
+def test_a_mistake_of_a_network_that_is_deployed_is_told_with_its_place(
+    fresh: Site, box: dict[str, Any], code: str | None, key: str
+) -> None:
+    changed = copy.deepcopy(PLANT)
+    changed["boxes"]["wrong"] = {"input": "readings", **box}
+    for query in ("", "?dry_run=true"):
+        answer = fresh.ask("PUT", f"network{query}", json=changed)
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["code"] == (code or "BAD_STATEMENT")
+        assert answer.json()["path"] == ["boxes", "wrong", key]
+
+
+def test_a_select_that_spark_refuses_is_a_mistake_of_who_asks(
+    plant: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_given: Any, **_more: Any) -> pa.Table:
+        raise RunError("BAD_SELECT", "there is no column nothing", where="sql")
+
+    monkeypatch.setattr(Engine, "sql", refused)
+    answer = plant.ask("POST", "sql", json={"query": "SELECT nothing FROM recent"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "BAD_SELECT")
+    with (
+        Client(plant.http.url, plant.tokens["viewer"]) as client,
+        pytest.raises(RunError, match="BAD_SELECT"),
+    ):
+        client.sql("SELECT nothing FROM recent")
 
 
 def test_deploying_changes_the_network_and_its_file(fresh: Site, tmp_path: Path) -> None:
@@ -305,6 +353,25 @@ def test_a_kind_of_body_that_is_not_known_is_refused(plant: Site) -> None:
         assert answer.status_code == 415
     answer = plant.ask("GET", "outputs/alerts", headers={"Accept": "image/png"})
     assert answer.status_code == 406
+
+
+def test_converters_are_named_to_who_sends_another_kind(plant: Site) -> None:
+    headers = {"Content-Type": "text/weird"}
+    answer = plant.ask("POST", "streams/readings", content=b"a", headers=headers)
+    assert answer.status_code == 415
+    assert "application/xml" in answer.json()["detail"]
+
+
+def test_whoever_watches_health_may_ask_by_head(plant: Site) -> None:
+    asked: list[tuple[str, Role | None]] = [("/healthz", None), ("/readyz", "viewer")]
+    for path, role in asked:
+        answer = plant.asking.head(path, headers=bearer(plant, role))
+        assert (answer.status_code, answer.content) == (200, b"")
+    assert plant.asking.head("/readyz").status_code == 401
+
+
+def bearer(plant: Site, role: Role | None) -> dict[str, str]:
+    return {} if role is None else {"Authorization": f"Bearer {plant.tokens[role]}"}
 
 
 def test_a_compressed_body_is_refused(plant: Site) -> None:

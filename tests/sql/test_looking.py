@@ -18,6 +18,7 @@ NAMES = ("recent", "accounts")
         ("WITH x AS (SELECT t FROM recent) SELECT max(t) FROM x", ["recent"]),
         ("SELECT t FROM recent UNION ALL SELECT vid FROM accounts", ["recent", "accounts"]),
         ("SELECT 1 AS one", []),
+        ("SELECT from_xml('<a/>', 'a INT') AS one", []),
         ("SELECT (SELECT max(t) FROM recent) AS t", ["recent"]),
     ],
 )
@@ -46,6 +47,10 @@ def test_declared_names_are_read(sql: str, read: list[str]) -> None:
         ("SET spark.x = 1", "BAD_STATEMENT"),
         ("ADD JAR '/tmp/x.jar'", "BAD_STATEMENT"),
         ("SELECT FROM WHERE", "SYNTAX_ERROR"),
+        (
+            "SELECT from_xml('<a/>', 'a INT', map('rowValidationXSDPath', '/etc/passwd'))",
+            "BAD_STATEMENT",
+        ),
         ("SELECT to_char(t, '9999') FROM recent", "BAD_STATEMENT"),
         ("", "BAD_STATEMENT"),
         ("WITH x AS (SELECT * FROM text.`/etc/passwd`) SELECT * FROM x", "UNKNOWN_TABLE"),

@@ -13,7 +13,7 @@ from auroral.network.files import parse_text
 from auroral.network.positions import DocumentPositions
 from auroral.network.types import Schema
 from auroral.server.arrow_bodies import read_arrow_stream
-from auroral.server.converters import for_media_type
+from auroral.server.converters import for_media_type, media_types
 from auroral.server.problems import RequestError, bad_body, too_large
 from auroral.server.wire_rows import ARROW, CSV, JSON, NDJSON
 
@@ -93,7 +93,7 @@ def read_rows(body: bytes, media: str, schema: Schema, *, most_rows: int, most_b
         _require_few(len(decoded.rows), most_rows)
         return decoded
     else:
-        raise unsupported(media, (JSON, NDJSON, CSV, ARROW))
+        raise unsupported(media, (JSON, NDJSON, CSV, ARROW, *media_types()))
     _require_few(len(rows), most_rows)
     return rows
 

@@ -26,6 +26,8 @@ _CONFLICTS = frozenset(
     )
 )
 """Mistakes that depend on the state of the engine: the same call may succeed later."""
+_BY_CODE = {"BAD_SELECT": 400}
+"""Errors that do not have the status of their kind: Spark tells those of a SELECT."""
 _KINDS = (NetworkError, UsageError, RunError, SinkError, StateError)
 _NOT_READY = frozenset(("NOT_STARTED", "NO_SPARK", "TIMEOUT"))
 
@@ -55,6 +57,8 @@ def status_of(error: AuroralError) -> int:
     """
     if isinstance(error, RequestError):
         return error.status
+    if error.code in _BY_CODE:
+        return _BY_CODE[error.code]
     if error.code in _NOT_READY:
         return 503
     if isinstance(error, UsageError) and error.code.startswith("UNKNOWN_"):

@@ -19,6 +19,7 @@ from auroral.engine.parts import EngineParts
 from auroral.engine.queries.modification import requested
 from auroral.engine.sinks.headers import require_output_fields
 from auroral.io.sources.source import Source
+from auroral.network.check import check
 from auroral.network.data_sets import with_data_sets
 from auroral.network.endpoints import with_late_outputs
 from auroral.network.network import Network
@@ -133,9 +134,10 @@ class NetworkEditor:
         parts, queries = self._parts, self._parts.context.queries
         network = with_data_sets(edit.network.importing().flattened())
         network = with_late_outputs(network, self._sinks)
+        resolver = parts.context.settings.executor.resolver
+        check(network, resolver)  # what is required takes a network without mistakes for granted
         self._require(network)
         if by_file:
-            resolver = parts.context.settings.executor.resolver
             network = with_qos_set(network, parts.context.quality.chosen, resolver)
         bound = bound_arcs(network, self._sinks)
         declared = DeclaredNetwork(network, bound, self._demanded(network))

@@ -17,6 +17,7 @@ router = APIRouter(route_class=RoleRoute)
 
 
 @router.get("/healthz")
+@router.head("/healthz", include_in_schema=False)
 async def healthz() -> Health:
     """Whether the process answers."""
     return Health(status="ok")
@@ -29,6 +30,7 @@ async def openapi(request: Request) -> Response:
     return JSONResponse(request.app.openapi())
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", response_model=Health, responses={503: {"model": Health}})
 @needs("viewer")
 async def readyz(request: Request) -> Response:

@@ -14,6 +14,8 @@ _REFUSED = frozenset(
     ("reflect", "try_reflect", "java_method", "identifier", "read_files", "input_file_name")
 )
 """Functions that reach beyond the rows they are given."""
+_XML = {"from_xml": 2, "schema_of_xml": 1}
+"""Functions whose options name files, and how many arguments come before these."""
 _MAKES_MUCH = (
     *(exp.Repeat, exp.Space, exp.Pad, exp.GenerateSeries, exp.Format),
     *(exp.Concat, exp.ConcatWs, exp.DPipe, exp.Replace, exp.RegexpReplace, exp.Array),
@@ -87,5 +89,7 @@ def _require_harmless(statement: exp.Query) -> None:
             raise UsageError("BAD_STATEMENT", "a SELECT can neither write nor run other programs")
     for call in statement.find_all(exp.Func):
         name = call.name if isinstance(call, exp.Anonymous) else call.sql_name()
+        if name.lower() in _XML and len(call.expressions) > _XML[name.lower()]:
+            raise UsageError("BAD_STATEMENT", f"{name} takes no options here: they name files")
         if name.lower() in _REFUSED:
             raise UsageError("BAD_STATEMENT", f"the function {name} cannot be called here")
