@@ -111,6 +111,17 @@ FIELDS = [
 ]
 
 
+@pytest.mark.parametrize("path", ["live", "outputs/alerts/live"])
+def test_bytes_are_a_mistake_of_the_client(
+    plant: Site, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with plant.socket(path) as opened:
+        opened.send(b"\x00\x01")
+        told = [json.loads(text) for text in opened]
+    assert told[-1]["problem"]["code"] == "BAD_BODY"
+    assert not [one for one in caplog.records if one.exc_info]
+
+
 def test_followers_get_results_without_taking_them(plant: Site) -> None:
     plant.engine.drain(10)
     plant.get("outputs/alerts")

@@ -93,7 +93,14 @@ class SocketSession:
     async def until_gone(self) -> None:
         """Wait until the client goes; what it says does not matter."""
         while True:
-            await self.socket.receive_text()
+            await self.hear()
+
+    async def hear(self) -> str:
+        """What the client says next."""
+        try:
+            return await self.socket.receive_text()
+        except KeyError:  # bytes
+            raise bad_body("expected a message as text, found bytes") from None
 
 
 class LiveSession(SocketSession):
@@ -123,7 +130,7 @@ class LiveSession(SocketSession):
 
     async def _listen(self) -> None:
         while True:
-            text = await self.socket.receive_text()
+            text = await self.hear()
             try:
                 wanted = Subscription.model_validate_json(text)
             except ValidationError as error:
