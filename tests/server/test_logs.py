@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from auroral.errors import conceal
+from auroral.errors import RunError, conceal
 from auroral.server.logs import JsonLines, TextLines
-from tests.server.serving import Site, site
+from tests.server.serving import READINGS, Site, site
 
 SECRET = "hunter-two-of-the-tests"
 
@@ -119,3 +119,28 @@ def test_a_path_forges_no_line(plant: Site, caplog: pytest.LogCaptureFixture) ->
     for one in (forging, long):
         assert len(TextLines().format(one).splitlines()) == 1
         assert len(TextLines().format(one)) < 600
+
+
+def test_why_the_engine_failed_is_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> bool:
+        raise ValueError("nobody expected this")
+
+    with site() as found:
+        monkeypatch.setattr(found.engine._loop, "work", fails)
+        found.engine.enqueue("readings", READINGS)
+        with pytest.raises(RunError, match="nobody expected this"):
+            found.engine.drain(30)
+        with found.socket("live") as opened:
+            opened.send(json.dumps({"picture": True}))
+            while "nobody expected this" not in str(opened.recv(timeout=20)):
+                pass
+            for _ in range(2):  # more pictures
+                assert json.loads(opened.recv(timeout=20))["type"] in ("picture", "log")
+    told = [one for one in logged(caplog, "auroral.server") if one.levelno == logging.ERROR]
+    assert [one.getMessage() for one in told] == [
+        "the engine does not answer: INTERNAL: ValueError: nobody expected this"
+    ]
+    assert told[0].exc_info is not None
+    assert isinstance(told[0].exc_info[1], ValueError)

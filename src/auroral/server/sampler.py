@@ -58,6 +58,8 @@ class PictureSampler:
         self.latest: PictureState | None = None
         self._meter = RateMeter(time.monotonic())
         self._stats: Mapping[str, Any] | None = None
+        self._noted = ""
+        """The last failure of the engine that was logged."""
         self._wiring: tuple[Network, int, Wiring] | None = None
         self._news = asyncio.Condition()
         self._look = asyncio.Event()
@@ -149,6 +151,9 @@ class PictureSampler:
             debug = debug_state(engine.debug_state()).model_dump(by_alias=True)
         except AuroralError as error:
             failure = str(error)
+            if failure != self._noted:
+                log.error("the engine does not answer: %s", failure, exc_info=error.__cause__)
+            self._noted = failure
             if self._stats is None:
                 raise
         return EngineSample(

@@ -596,5 +596,8 @@ def _told(error: BaseException) -> AuroralError:
     if isinstance(error, AuroralError):
         return error
     if isinstance(error, FROM_SPARK):
-        return RunError("SPARK_FAILED", reason(error))
-    return RunError("INTERNAL", f"{type(error).__name__}: {error}")
+        told = RunError("SPARK_FAILED", reason(error))
+    else:
+        told = RunError("INTERNAL", f"{type(error).__name__}: {error}")
+    told.__cause__ = error  # for the log
+    return told
