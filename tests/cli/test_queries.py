@@ -116,6 +116,24 @@ queries:
     assert "2 queries share one join" in shown
 
 
+def test_explain_shows_boxes_that_lead_to_kept_history_alone(run: Run, tmp_path: Path) -> None:
+    net = """
+network: market
+streams:
+  ticks: {schema: {price: double}}
+boxes:
+  dear: {box: filter, input: ticks, where: price > 3}
+  idle: {box: filter, input: ticks, where: price > 4}
+connection_points:
+  recent: {on: dear, keep: {rows: 100}}
+"""
+    (tmp_path / "net.yaml").write_text(net)
+    code, shown, _ = run("explain", "net.yaml")
+    assert code == 0
+    assert "leading to no output, not run: idle\n" in shown
+    assert "superbox dear\n  reads   ticks\n  boxes   dear\n  keeps   dear\n" in shown
+
+
 def test_explain_shows_what_is_shared(run: Run) -> None:
     code, shown, _ = run("explain", "net.yaml")
     assert code == 0

@@ -94,6 +94,51 @@ def test_costs_come_from_a_state_directory(analyze: Analyze, tmp_path: Path) -> 
     assert not any("costs are defaults" in note for note in found["notes"])
 
 
+def test_queries_and_kept_history_are_a_part_of_the_load(analyze: Analyze, tmp_path: Path) -> None:
+    (tmp_path / "market.yaml").write_text("""
+network: market
+streams:
+  ticks: {schema: {sym: string, price: double}}
+boxes:
+  dear: {box: filter, input: ticks, where: price > 3}
+queries:
+  hot: "SELECT sym FROM ticks WHERE price > 90"
+connection_points:
+  recent: {on: dear, keep: {rows: 100}}
+""")
+    _, out, _ = analyze("market.yaml", "--rates", "ticks=1000000", "--cores", "1", "--json")
+    found = json.loads(out)
+    loads = {name: own["utilisation"] for name, own in found["superboxes"].items()}
+    assert loads == pytest.approx({"dear": 2.03, "eddy@ticks": 2.03})
+    assert found["min_cap"] == pytest.approx(4.06)
+    assert found["arcs"] == {"ticks": 1_000_000}
+
+
+def test_nothing_is_said_to_be_dropped_before_a_table_changes(
+    analyze: Analyze, tmp_path: Path
+) -> None:
+    (tmp_path / "bank.yaml").write_text("""
+network: bank
+streams:
+  pays: {schema: {vid: int, toll: double}}
+tables:
+  accounts: {schema: {vid: int, balance: double}, key: [vid]}
+boxes:
+  charge:
+    box: update
+    input: pays
+    sql: "UPDATE accounts SET balance = balance - :toll WHERE vid = :vid"
+    report: {vid: vid}
+outputs:
+  charged: {from: charge, qos: {loss: [[0, 0], [1, 1]]}}
+""")
+    words = ("bank.yaml", "--rates", "pays=1000000", "--cores", "1")
+    _, out, _ = analyze(*words, "--json")
+    assert [drop["superbox"] for drop in json.loads(out)["shedding"]["drops"]] == []
+    _, out, _ = analyze(*words)
+    assert "is left: boxes that change tables or number tuples get all of them." in out
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

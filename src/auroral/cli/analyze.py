@@ -6,22 +6,20 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from auroral.catalog import CatalogSnapshot, read_catalog
 from auroral.cli.check import NetworkFile
-from auroral.engine.topology.assembly import expanded_network
 from auroral.errors import UsageError, closest, list_existing
 from auroral.network.network import Network
-from auroral.scheduling.costs import BoxCost
-from auroral.scheduling.flow_models import DEFAULT_CALL_S, DEFAULT_COST_S, flow_model
-from auroral.scheduling.superboxes import Superbox, superboxes
+from auroral.scheduling.flow_models import DEFAULT_CALL_S, DEFAULT_COST_S
+from auroral.scheduling.superboxes import Superbox
 from auroral.shedding.load import DEFAULT_PERIOD_S, LoadAnalysis, analyzed, flow_rates
 from auroral.shedding.planning import SheddingPlan, plan_table
+from auroral.simulation.networks import MeasuredNetwork, measured_network
 
 
 def analyze(
@@ -48,21 +46,22 @@ def analyze(
 ) -> None:
     """Tell what a network needs at given rates, which box saturates first, and what to shed."""
     network = Network.load(file)
-    catalog = read_catalog(state) if state is not None else None
-    measured = {} if catalog is None or rates else measured_rates(catalog, network)
+    found = measured_network(network, state)
+    measured = {} if rates else measured_rates(found.rates, network)
     given = measured or _rates(rates or [], list(network.streams))
     machine = float(os.cpu_count() or 1) if cores is None else cores
     for option, number in (("--cores", machine), ("--period", period)):
         if not (number > 0 and math.isfinite(number)):
             raise UsageError("BAD_OPTION", f"{option} takes a number above 0, found {number:g}")
-    found = _analyzed(network, given, machine, period, catalog)
+    notes = list(_notes(network, given, found, state))
     if measured:
         shown = ", ".join(f"{stream} {rate:,.4g}/s" for stream, rate in measured.items())
-        found = replace(found, notes=(f"rates were measured: {shown}", *found.notes))
+        notes.insert(0, f"rates were measured: {shown}")
+    told = _analyzed(network, found, given, machine, period, notes)
     if as_json:
-        typer.echo(json.dumps(found.document(), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(told.document(), indent=2, ensure_ascii=False))
     else:
-        typer.echo("\n".join(found.lines()))
+        typer.echo("\n".join(told.lines()))
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class _Found:
     arcs: Mapping[str, float]
     superboxes: Sequence[Superbox]
     plan: SheddingPlan
-    notes: tuple[str, ...]
+    notes: Sequence[str]
 
     def document(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -119,21 +118,13 @@ class _Found:
 
 def _analyzed(
     network: Network,
+    measured: MeasuredNetwork,
     given: Mapping[str, float],
     cores: float,
     period_s: float,
-    catalog: CatalogSnapshot | None,
+    notes: Sequence[str],
 ) -> _Found:
-    checked = expanded_network(network, None, {}).check()
-    costs: Mapping[str, BoxCost] = {}
-    tuples: dict[str, int] = {}
-    if catalog is not None:
-        costs = catalog.costs
-        tuples = {arc: n for (arc, what), n in catalog.counters.items() if what in ("tuples", "in")}
-    outputs = [out.from_ for out in checked.network.outputs.values() if out.from_ in checked.arcs]
-    fused = superboxes(checked, outputs)
-    model = flow_model(checked, costs, superboxes=fused, tuples=tuples)
-    headroom = network.engine.headroom
+    model, headroom = measured.model, network.engine.headroom
     load = analyzed(model, given, cores=cores, headroom=headroom, period_s=period_s)
     level = max(load.min_cap / load.capacity, 1.0)
     table = plan_table(
@@ -141,39 +132,38 @@ def _analyzed(
         given,
         capacity=load.capacity,
         mode=network.engine.shedding,
+        may_drop=measured.may_drop,
         levels=[level],
         period_s=period_s,
     )
-    arcs = flow_rates(flow_model(checked, costs, tuples=tuples), given)
-    names = [name for one in fused for name in one.boxes]
-    read = {arc.name for name in names for arc in checked.inputs_of(name)}
-    shown = {arc: rate for arc, rate in arcs.items() if arc in read or arc in outputs}
-    notes = _notes(network, given, [name for name in names if name not in costs], catalog)
-    return _Found(network, load, shown, fused, table.at(level), tuple(notes))
+    arcs = flow_rates(measured.boxes, given)
+    read = {arc for box in measured.boxes.boxes.values() for arc in box.inputs}
+    outputs = {output.arc for output in model.outputs.values()}
+    shown = {arc: rate for arc, rate in arcs.items() if arc in read | outputs}
+    return _Found(network, load, shown, measured.superboxes, table.at(level), notes)
 
 
 def _notes(
     network: Network,
     given: Mapping[str, float],
-    unmeasured: Sequence[str],
-    catalog: CatalogSnapshot | None,
+    measured: MeasuredNetwork,
+    state: Path | None,
 ) -> Iterable[str]:
     missing = [stream for stream in network.streams if stream not in given]
     if missing:
         yield f"no rate was given for {', '.join(missing)}: taken for 0"
     defaults = f"{DEFAULT_COST_S * 1e6:g} µs per tuple and {DEFAULT_CALL_S * 1e3:g} ms per call"
-    if catalog is None:
+    names = [name for one in measured.superboxes for name in one.boxes]
+    unmeasured = [name for name in names if name not in measured.measured]
+    if state is None:
         yield f"costs are defaults: {defaults}; --state DIR takes measured ones"
     elif unmeasured:
         yield f"never measured, so taken for {defaults}: {', '.join(unmeasured)}"
-    if network.queries:
-        yield "continuous queries are left out"
 
 
-def measured_rates(catalog: CatalogSnapshot, network: Network) -> dict[str, float]:
+def measured_rates(rates: Mapping[str, float], network: Network) -> dict[str, float]:
     """The tuples per second that the streams of a network had lately, as far as any came."""
-    streams = network.streams
-    return {name: rate for name, rate in catalog.rates.items() if name in streams and rate > 0}
+    return {name: rate for name, rate in rates.items() if name in network.streams and rate > 0}
 
 
 def _rates(given: Sequence[str], streams: Sequence[str]) -> dict[str, float]:

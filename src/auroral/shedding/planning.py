@@ -302,6 +302,12 @@ class _Planner:
         ]
         if self._mode == "auto" and kept:
             return f"{', '.join(kept)} must not lose tuples, and nothing else is left"
+        if self._may_drop is not None and not all(
+            self._may_drop(name, arc)
+            for name, box in self._model.boxes.items()
+            for arc in box.inputs
+        ):
+            return "boxes that change tables or number tuples get all of them"
         return "nothing is left to drop"
 
 

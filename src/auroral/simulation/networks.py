@@ -11,9 +11,11 @@ from types import MappingProxyType
 from auroral.eddy.query_index import QueryIndex
 from auroral.engine.lifecycle.epochs import MOVES
 from auroral.engine.queries.registrar import Registrar
+from auroral.engine.shedding.places import objection
 from auroral.engine.topology.assembly import expanded_network
+from auroral.engine.topology.superboxes import running_outputs, running_superboxes
 from auroral.errors import UsageError, closest
-from auroral.ids import EddyId
+from auroral.network.check import CheckedNetwork
 from auroral.network.data_sets import with_data_sets
 from auroral.network.network import Network
 from auroral.optimizer import Move, as_moved
@@ -21,7 +23,7 @@ from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.flow import FlowModel
 from auroral.scheduling.flow_models import DEFAULT_CALL_S, DEFAULT_COST_S, flow_model
 from auroral.scheduling.policies import SchedulerSettings, make_scheduler
-from auroral.scheduling.superboxes import Superbox, superboxes
+from auroral.scheduling.superboxes import Superbox
 from auroral.simulation.arrivals import ArrivalProcess
 from auroral.simulation.prediction import measured_machine, simulated_run
 from auroral.simulation.report import SimulationReport, SimulationTable
@@ -44,8 +46,17 @@ class MeasuredNetwork:
     """Boxes of the network whose costs are known."""
     rates: Mapping[str, float]
     """Tuples per second that streams had when they were measured."""
-    loop_s: float | None = None
+    loop_s: float | None
     """What the loop of the engine took for each step, besides its work; None: not measured."""
+    checked: CheckedNetwork
+    """The network of boxes alone."""
+    boxes: FlowModel
+    """The same flow with each box by itself."""
+
+    def may_drop(self, superbox: str, arc: str) -> bool:
+        """Whether the load shedder may drop tuples of an arc in front of a superbox."""
+        found = next((one for one in self.superboxes if one.name == superbox), None)
+        return found is not None and objection(self.checked, found, arc) is None
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -69,11 +80,12 @@ def measured_network(network: Network, state: Path | None) -> MeasuredNetwork:
     plain = {query.name: query.query for query in standalone}
     costs, counted, kept, moves = _measured(state)
     checked = as_moved(expanded_network(network, None, plain, eddies).check(), moves)
-    wanted = [out.from_ for out in checked.network.outputs.values() if out.from_ in checked.arcs]
-    fused = superboxes(checked, [*wanted, *(str(EddyId(arcs)) for arcs in eddies)])
+    fused = running_superboxes(checked)
     rates = {name: one.rate for name, one in kept.rates.items()}
-    model = flow_model(checked, costs, superboxes=fused, tuples=counted)
-    return MeasuredNetwork(model, fused, frozenset(costs), rates, kept.loop_s)
+    outputs = running_outputs(checked)
+    model = flow_model(checked, costs, outputs, fused, tuples=counted)
+    boxes = flow_model(checked, costs, outputs, tuples=counted)
+    return MeasuredNetwork(model, fused, frozenset(costs), rates, kept.loop_s, checked, boxes)
 
 
 def _measured(
@@ -143,7 +155,13 @@ def network_report(
     settings = replace(SchedulerSettings.of(options), is_fused=True)  # as in the engine
     arriving = stream_rates(network, model, rates, measured.rates)
     headroom = options.headroom
-    shedder = ControlledShedder(options.shedding, model, workers * headroom, headroom=headroom)
+    shedder = ControlledShedder(
+        options.shedding,
+        model,
+        workers * headroom,
+        headroom=headroom,
+        may_drop=measured.may_drop,
+    )
     result = simulated_run(
         model,
         arriving,

@@ -10,7 +10,7 @@ from auroral.scheduling.flow import FlowModel
 from auroral.shedding.control import LoadController, Observation
 from auroral.shedding.drops import Drop
 from auroral.shedding.histograms import Histogram
-from auroral.shedding.sites import CarryInterval
+from auroral.shedding.sites import CarryInterval, MayDrop
 from auroral.simulation.simulator import SimulatedPeriod
 
 
@@ -27,10 +27,11 @@ class ControlledShedder:
         period_s: float = 0.5,
         histograms: Mapping[str, Histogram] | None = None,
         carry: CarryInterval | None = None,
+        may_drop: MayDrop | None = None,
     ):
         self.period_s = period_s
         self._controller = LoadController(mode, capacity=capacity, headroom=headroom)
-        self._controller.serve(model, histograms, carry)
+        self._controller.serve(model, histograms, carry, may_drop)
         self._good_until_s = {
             name: latency_curve(output.qos).good_until for name, output in model.outputs.items()
         }

@@ -16,13 +16,14 @@ from auroral.engine.inspect.box_order import EarlierRun, explained_fields, expla
 from auroral.engine.queries.registrar import Registrar
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.topology.assembly import expanded_network, kernel_runner
+from auroral.engine.topology.superboxes import running_superboxes
 from auroral.errors import AuroralError
 from auroral.ids import EddyId, PartBoxId, QueryBoxId, file_name
 from auroral.network.check import CheckedNetwork
 from auroral.network.data_sets import with_data_sets
 from auroral.network.network import Network
 from auroral.network.point_names import point_arcs
-from auroral.scheduling.superboxes import Superbox, superboxes
+from auroral.scheduling.superboxes import Superbox
 from auroral.scheduling.trains import DEFAULT_TRAIN
 from auroral.spark.plans.plan import log_schemas
 from auroral.spark.plans.slots import Slots
@@ -77,7 +78,7 @@ def explained(network: Network, master: str = "local[*]", earlier: EarlierRun | 
         kinds = ", ".join(f"{name} ({box.kind})" for name, box in later.items())
         lines.append(f"  declared, not run by this version: {kinds}")
         return "\n".join(lines)
-    fused = superboxes(checked, [*arcs, *(str(EddyId(arcs)) for arcs in eddies)])
+    fused = running_superboxes(checked)
     kept = [*arcs, *point_arcs(network).values(), *(view.from_ for view in network.views.values())]
     idle = set(checked.network.boxes) - {box for superbox in fused for box in superbox.boxes}
     if idle:

@@ -16,6 +16,8 @@ from auroral.io.open import sinks_to_come
 from auroral.network.check import CheckedNetwork
 from auroral.network.environment import resolved
 from auroral.network.network import Network
+from auroral.scheduling.flow import FlowOutput
+from auroral.scheduling.flow_models import declared_outputs
 from auroral.scheduling.fusion import Fusion
 from auroral.scheduling.superboxes import Superbox, superboxes
 from auroral.spark.plans.lowering import not_executable
@@ -85,6 +87,20 @@ def all_superboxes(
     read = {source for superbox in fused for source in superbox.sources}
     alone = [name for name in checked.network.streams if name not in read]
     return (*fused, *(Superbox(name, (name,), (), ()) for name in alone))
+
+
+def running_superboxes(checked: CheckedNetwork) -> tuple[Superbox, ...]:
+    """The superboxes that a network is started as, while nobody has attached a query."""
+    found = all_superboxes(checked, output_arcs(checked), ActiveStandalone({}, {}))
+    return tuple(superbox for superbox in found if superbox.boxes)
+
+
+def running_outputs(checked: CheckedNetwork) -> dict[str, FlowOutput]:
+    """The outputs that a network declares, and its views that keep something and have graphs."""
+    views, kept = checked.network.views, kept_arcs(checked.network)
+    with_graphs = {name: view.qos for name, view in views.items() if view.qos and name in kept}
+    found = {name: FlowOutput(name, kept[name].arc, qos) for name, qos in with_graphs.items()}
+    return declared_outputs(checked) | found
 
 
 def declared_jars(network: Network) -> list[Path]:
