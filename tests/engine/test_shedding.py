@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from auroral import Network, Order, Ordered, Window
+from auroral import Network, Order, Ordered, QoS, Window
 from auroral.engine import Engine
 from auroral.engine.shedding.places import objection
 from auroral.shedding.choosing import chosen_moments, droppers
@@ -77,9 +77,12 @@ def test_the_story_of_streams_boxes_and_outputs_tells_of_drop_boxes() -> None:
     with make_engine(passing()) as engine:
         control(engine).set([Drop("even", "s", 0.25, 3, ("o",))], "twice the capacity arrives")
         control(engine).set([Drop("even", "s", 0.25, 3, ("o",))], "still so")
+        all_values = Drop("even", "s", 1.0, 3, ("o",), DropInterval("v", None, None))
+        control(engine).set([all_values], "ten times the capacity arrives")
         control(engine).set([], "all is well")
         told = [
             "25% of the tuples of s are dropped: twice the capacity arrives",
+            "100% of the tuples of s with any v are dropped: ten times the capacity arrives",
             "all tuples of s are taken again: all is well",
         ]
         for name in ("s", "even", "o"):
@@ -94,6 +97,24 @@ def test_losses_add_up_although_each_is_less_than_a_tuple() -> None:
         engine.enqueue("s", rows(11))  # each of which is half a tuple, or a little less
         engine.drain()
         assert engine.stats()["shedding"]["outputs"] == {"o": 5}
+
+
+def test_windows_with_fewer_tuples_are_not_lost() -> None:
+    net = Network("windows")
+    s = net.stream("s", schema="n int", progress=Ordered("n"))
+    windows = s.aggregate(Order("n"), Window(size=10), total="count(*)", name="tens")
+    net.output("o", windows, qos=QoS(loss=[(0, 0), (1, 1)]))
+    with make_engine(net) as engine:
+        for first in range(0, 9000, 100):
+            if first == 1000:
+                control(engine).set([Drop("tens", "s", 0.9, 3, ("o",), reason="random")], "a test")
+            engine.enqueue("s", [(n,) for n in range(first, first + 100)])
+            engine.drain()
+        found = engine.stats()
+    dropped, lost = found["shedding"]["dropped"], found["qos"]["o"]["shed"]
+    assert dropped == pytest.approx(7200, rel=0.1)
+    assert dropped / 20 < lost < dropped / 9
+    assert found["boxes"]["tens"]["selectivity"] > 0.2  # lately: windows of fewer tuples
 
 
 def test_a_superbox_loses_what_others_get() -> None:

@@ -14,7 +14,14 @@ from auroral.continuous.boxing.gates import declared_name
 from auroral.engine.inspect.stories import DecisionLog
 from auroral.engine.runtime.train import Train
 from auroral.engine.shedding.dropping import LOST_BY, DropCount
-from auroral.engine.shedding.places import losses, names_of, objection, shed_shares, upstream
+from auroral.engine.shedding.places import (
+    by_offered,
+    losses,
+    names_of,
+    objection,
+    shed_shares,
+    upstream,
+)
 from auroral.engine.shedding.shed_log import Moments, Place, Shares, ShedLog
 from auroral.engine.shedding.tally import StepTally
 from auroral.ids import PartBoxId
@@ -208,6 +215,7 @@ class SheddingControl:
                 costs, counters = dict(self._store.costs), dict(self._store.counters)
             tuples = {arc: n for (arc, what), n in counters.items() if what in ("tuples", "in")}
             model = flow_model(self._checked, costs, outputs, tuples=tuples)
+            model = by_offered(self._checked, model, self._superboxes, costs, self._so_far()[1])
             self._losses[place] = losses(model, superbox, arc)
         return self._losses[place]
 
@@ -217,10 +225,7 @@ class SheddingControl:
         """The drop boxes that there are, and what was dropped so far."""
         with self._store.lock:
             counters = dict(self._store.counters)
-        taken, dropped = Counter[Place](), Counter[Place]()
-        for row in self.log.rows():
-            taken[row.superbox, row.arc] += row.taken
-            dropped[row.superbox, row.arc] += row.dropped
+        taken, dropped = self._so_far()
         with self._lock:
             boxes, since_us = dict(self._boxes), dict(self._since_us)
         arcs: dict[str, dict[str, int]] = {}
@@ -247,6 +252,14 @@ class SheddingControl:
             "outputs": {e: count for (e, name), count in counters.items() if name == _LOST},
             "dropped": sum(sum(by.values()) for by in arcs.values()),
         }
+
+    def _so_far(self) -> tuple[Counter[Place], Counter[Place]]:
+        """By place, how many tuples drop boxes have looked at, and how many they have dropped."""
+        taken, dropped = Counter[Place](), Counter[Place]()
+        for row in self.log.rows():
+            taken[row.superbox, row.arc] += row.taken
+            dropped[row.superbox, row.arc] += row.dropped
+        return taken, dropped
 
     def shares(self, superbox: Superbox | None, moments: Moments, since: int) -> Shares:
         """The share of input tuples dropped on the way to results of a superbox; None: no box.
@@ -281,4 +294,6 @@ def _told(drop: Drop, arc: str) -> str:
         return f"{share} are dropped"
     low = "" if drop.interval.low is None else f"{drop.interval.low:g} <= "
     high = "" if drop.interval.high is None else f" < {drop.interval.high:g}"
+    if not low and not high:
+        return f"{share} with any {drop.interval.field} are dropped"
     return f"{share} with {low}{drop.interval.field}{high} are dropped"

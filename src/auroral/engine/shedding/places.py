@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from auroral.boxes import Number
+from auroral.boxes import Aggregate, Dedup, Number
 from auroral.boxes.table_write import TableWrite
-from auroral.engine.shedding.shed_log import Moments, Shares
+from auroral.engine.shedding.shed_log import Moments, Place, Shares
 from auroral.ids import PartBoxId
 from auroral.network.check import CheckedNetwork
-from auroral.scheduling.flow import FlowModel
+from auroral.scheduling.costs import BoxCost
+from auroral.scheduling.flow import FlowBox, FlowModel
 from auroral.scheduling.superboxes import Superbox
 
 ShareDropped = Callable[[str, str, Moments, Moments], Shares]
@@ -57,6 +59,43 @@ def losses(model: FlowModel, superbox: Superbox, arc: str) -> dict[str, float]:
     return {
         name: reach[output.arc] for name, output in model.outputs.items() if output.arc in reach
     }
+
+
+def by_offered(
+    checked: CheckedNetwork,
+    model: FlowModel,
+    superboxes: Mapping[str, Superbox],
+    costs: Mapping[str, BoxCost],
+    dropped: Mapping[Place, int],
+) -> FlowModel:
+    """The model in which windows count for all tuples that would have come, the dropped included.
+
+    While tuples are dropped an aggregate gives nearly as many windows for fewer tuples, and a dedup
+    as many kinds. By what was measured lately, every dropped tuple would seem to be the loss of a
+    result of its own. `dropped` is how many there were so far in front of superboxes.
+    """
+    missing: dict[str, float] = {}
+    boxes: dict[str, FlowBox] = {}
+    for name, box in model.boxes.items():
+        own = (
+            count
+            for (superbox, arc), count in dropped.items()
+            if arc in box.inputs and superbox in superboxes and name in superboxes[superbox].boxes
+        )
+        missed = sum(own) + sum(missing.get(arc, 0.0) for arc in box.inputs)
+        cost = costs.get(checked.origin(name))
+        if missed and cost is not None and isinstance(checked.network.boxes[name], _GROUPING):
+            known = cost.selectivity
+            offered = cost.tuples_out / (cost.tuples_in + missed)
+            if known is not None and offered < known:
+                fewer = {arc: s * offered / known for arc, s in box.selectivities.items()}
+                box = replace(box, selectivities=fewer)
+        boxes[name] = box
+        missing |= {arc: missed * s for arc, s in box.selectivities.items()}
+    return FlowModel(boxes, model.outputs)
+
+
+_GROUPING = (Aggregate, Dedup)
 
 
 def upstream(superboxes: Sequence[Superbox], superbox: Superbox) -> list[Superbox]:
