@@ -9,6 +9,7 @@ import pytest
 
 import auroral as au
 from auroral.engine import Engine
+from auroral.scheduling.trains import FIRST_TRAINS
 from tests.conformance import sparkless
 
 COUNTS = "SELECT count(*) AS c FROM s [ROWS 2]"
@@ -58,6 +59,18 @@ def test_what_a_scheduler_decides_is_told_of_outputs_and_queries() -> None:
         for name in ("positive", "alerts", "hot#1", "hot", "shared"):
             assert "until waiting costs utility" in told(engine, name, "ran")[-1][0], name
         assert told(engine, "alerts", "ran")[0][0].startswith("alerts: ")
+
+
+def test_first_trains_are_short_where_latency_counts() -> None:
+    """Nobody knows yet that a box is slow: it must not take all that waits at once."""
+    graphs = au.QoS(latency=[(0, 1), (5, 1), (9, 0)])
+    rows = [{"n": n} for n in range(3 * FIRST_TRAINS)]
+    for qos, calls in (graphs, 3), (None, 1):
+        with sparkless.make_engine(network(qos)) as engine:
+            engine.enqueue("s", rows)
+            engine.drain()
+            assert engine.stats()["boxes"]["positive"]["calls"] == calls
+            assert engine.dequeue("alerts").num_rows == len(rows) - 1
 
 
 def test_who_waits_for_the_turns_of_others_says_how_long_and_for_whom() -> None:

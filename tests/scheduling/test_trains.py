@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from auroral.scheduling.flow import FlowBox, FlowModel, FlowOutput
 from auroral.scheduling.policies import SchedulerSettings, make_scheduler
 from auroral.scheduling.queues import BoxQueue
 from auroral.scheduling.trains import (
+    FIRST_TRAINS,
     LARGEST_CALL_SHARE,
     TrainLimits,
     least_train,
@@ -72,6 +75,15 @@ def test_a_train_is_not_so_short_that_calls_dominate() -> None:
     assert call(40, TrainLimits(room_s=0.0)) == PlannedCall("far")
     cheap = FlowBox("far", ("reports",), {"far": 0.5}, cost_s=0.001)
     assert call(5000, TrainLimits(room_s=0.0), cheap) == PlannedCall("far", 1)
+
+
+def test_a_box_whose_cost_is_not_known_takes_few_tuples() -> None:
+    unknown = replace(BOX, is_measured=False)
+    assert call(1_000_000, TrainLimits(room_s=1e9), BOX).tuples is None
+    assert call(1_000_000, TrainLimits(room_s=1e9), unknown).tuples == FIRST_TRAINS
+    assert call(FIRST_TRAINS, TrainLimits(room_s=1e9), unknown).tuples is None
+    assert call(1_000_000, TrainLimits(), unknown).tuples is None  # nothing is urgent
+    assert call(1_000_000, TrainLimits(tuples=50_000), unknown).tuples == 50_000
 
 
 def test_all_calls_of_a_plan_fit_into_the_room() -> None:

@@ -65,6 +65,11 @@ class BoxCost:
         )
 
     @property
+    def is_known(self) -> bool:
+        """Whether a call was measured in which Spark has not compiled."""
+        return self.weight >= 1.0
+
+    @property
     def cost_s(self) -> float | None:
         """Seconds for one more tuple; None before the first tuple."""
         return self._line()[1]
@@ -97,7 +102,7 @@ class BoxCost:
             return mean_s, None
         mean = self.recent_tuples / self.weight
         variance = self.recent_squares / self.weight - mean * mean
-        if self.weight < 1.0:
+        if not self.is_known:
             return mean_s, 0.0
         if variance <= (_LEAST_SPREAD * mean) ** 2:
             return 0.0, mean_s / mean

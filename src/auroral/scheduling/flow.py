@@ -26,6 +26,8 @@ class FlowBox:
     call_s: float = 0.0
     tuple_bytes: float = 1.0
     """The size of a tuple on its input."""
+    is_measured: bool = True
+    """Whether its costs were measured; otherwise its first trains are short."""
 
     @property
     def selectivity(self) -> float:

@@ -17,6 +17,14 @@ LARGEST_CALL_SHARE = 0.5
 """The share of a call that its fixed cost may take before latency shortens trains no further."""
 
 
+FIRST_TRAINS = 2_000
+"""So many tuples has a train of a box whose cost is not known, where latency graphs limit trains.
+
+A box that is slow would otherwise take all that waits, and be busy for minutes before anybody can
+know it.
+"""
+
+
 class SegmentRun(Protocol):
     """What is known of a segment."""
 
@@ -171,6 +179,7 @@ def sized_calls(
         return tuple(PlannedCall(name) for name in order)
     own = {name: train_size(boxes[name], queues[name], limits) for name in dict.fromkeys(order)}
     if limits.room_s is not None:
+        own = {n: k if boxes[n].is_measured else min(k, FIRST_TRAINS) for n, k in own.items()}
         calls_s = sum(boxes[name].call_s for name in order)
         expected = _expected_tuples(order, fed, own)
         tuples_s = sum(n * boxes[name].cost_s for name, n in zip(order, expected, strict=True))

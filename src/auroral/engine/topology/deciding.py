@@ -11,6 +11,7 @@ from auroral.engine.runtime.deciding import StepScheduler
 from auroral.engine.topology.plan import ExecutionPlan
 from auroral.network.declarations import EngineOptions
 from auroral.qos.graphs import QoS
+from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.flow import FlowModel, FlowOutput
 from auroral.scheduling.flow_models import flow_model
 from auroral.scheduling.policies import SchedulerSettings, make_scheduler
@@ -64,7 +65,12 @@ def superbox_model(context: EngineContext, plan: ExecutionPlan) -> FlowModel:
         counters = {log: n for (log, name), n in store.counters.items() if name in _COUNTED}
     outputs = context.quality.flow_outputs()
     model = flow_model(plan.checked, costs, outputs, plan.superboxes, tuples=counters)
-    return _with_ends(model)
+    boxes = dict(model.boxes)
+    for one in plan.superboxes:
+        known = (costs.get(plan.checked.origin(name), BoxCost()) for name in one.boxes)
+        if not all(cost.is_known for cost in known):
+            boxes[one.name] = replace(boxes[one.name], is_measured=False)
+    return _with_ends(FlowModel(boxes, model.outputs))
 
 
 _COUNTED = ("tuples", "in")
