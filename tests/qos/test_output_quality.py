@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ import auroral as au
 from auroral.cli.main import app
 from auroral.engine import Engine
 from auroral.engine.inspect.quality import MOST_VALUES
+from auroral.engine.runtime.stepper import Stepper
 from auroral.errors import NetworkError, UsageError
 from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.flow_models import flow_model
@@ -104,6 +106,29 @@ def test_an_output_is_outside_its_good_zone_while_tuples_wait_for_too_long() -> 
         engine.drain()
         found = engine.stats()["qos"]["alerts"]
         assert (found["good_zone"], found["waiting_s"], found["now"]["latency"]) == (True, 0, 1)
+
+
+def test_tuples_that_come_while_spark_starts_are_seen_to_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = threading.Event()
+    monkeypatch.setattr(Stepper, "warm_up", lambda _stepper: started.wait(60))
+    try:
+        with running(document(), background=True) as (engine, clock):
+            engine.enqueue("reports", rows(40, 50))
+            clock.now += 3
+            found = engine.stats()
+            assert (found["boxes"]["far"]["queued"], found["streams"]["reports"]["queued"]) == (
+                2,
+                2,
+            )
+            assert found["qos"]["alerts"]["waiting_s"] == pytest.approx(3)
+            assert not found["qos"]["alerts"]["good_zone"]
+            started.set()
+            engine.drain()
+            assert engine.stats()["qos"]["alerts"]["waiting_s"] == 0
+    finally:
+        started.set()
 
 
 def test_what_waits_during_a_pause_or_for_a_halted_box_is_not_late() -> None:

@@ -39,6 +39,8 @@ class Looking:
     def statistics(self) -> dict[str, Any]:
         """Counts, times, queues, marks and the rest, as plain data."""
         parts, context = self._parts, self._parts.context
+        if parts.loop.threaded and not parts.loop.warm.is_set():
+            parts.ingest.seal()  # no round does, and what waits would not be seen
         stats = statistics(parts.loop.execution, self._store, context.queries, wall=self._wall)
         attachments = parts.attachments
         stats["connection_points"] = {

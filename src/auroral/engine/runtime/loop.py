@@ -84,7 +84,7 @@ class Loop:
         self._wakes = 0
         """How often something has happened that may give the loop something to do."""
         self._stopping = threading.Event()
-        self._warm = threading.Event()
+        self.warm = threading.Event()  # Spark is ready: there are rounds from then on
         self._threads: list[threading.Thread] = []
         self._worker: int | None = None
         self._drafting: BackgroundCompilation | None = None
@@ -521,7 +521,7 @@ class Loop:
     def _run(self) -> None:
         with self._busy:  # queries may come that need other boxes
             self.execution.stepper.warm_up()
-        self._warm.set()
+        self.warm.set()
         while not self._stopping.is_set():
             self._let_others()
             seen = self._wakes
@@ -542,7 +542,7 @@ class Loop:
         return min(idle_s, self.execution.stepper.retry_s or idle_s, rest_s or idle_s)
 
     def _await_warm(self) -> None:
-        while not self._stopping.is_set() and not self._warm.wait(_POLL_S):
+        while not self._stopping.is_set() and not self.warm.wait(_POLL_S):
             pass
 
     def _ask(self) -> None:
