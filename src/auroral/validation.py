@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -98,6 +99,9 @@ def worst_mistake(error: ValidationError, cls: type[BaseModel], declared: Any) -
         found = repr(finding["input"])
         found = found if len(found) <= 100 else f"{found[:99]}…"
         code, message = "BAD_PARAMETER", f"expected {expected}, found {found}"
+        if isinstance(finding["input"], str):
+            words = [word for f in same for word in _words(f)]
+            hint = closest(finding["input"], words)
     key = ".".join(map(str, location))
     return Mistake(
         NetworkError(code, message, where=f"key {key}" if key else None, hint=hint), location
@@ -137,6 +141,12 @@ def _expected(findings: Sequence[ErrorDetails], keys: Sequence[str]) -> str:
         words.pop("a whole number", None)
     *most, last = words
     return f"{', '.join(most)} or {last}" if most else last
+
+
+def _words(finding: ErrorDetails) -> list[str]:
+    """The words of which one was expected."""
+    is_word = finding["type"] == "literal_error"
+    return re.findall(r"'([^']*)'", finding["ctx"]["expected"]) if is_word else []
 
 
 def _keys(cls: type[BaseModel]) -> list[str]:

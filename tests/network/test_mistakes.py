@@ -126,6 +126,7 @@ MISTAKES = [
     ("headroom: 0.8", "headroom: '0.8'", "BAD_PARAMETER", 24, "engine", ("a number, found '0.8'",)),
     ("headroom: 0.8", "train: 0", "BAD_PARAMETER", 24, "engine", ("more than 0",)),
     ("scheduler: auto", "scheduler: x", "BAD_PARAMETER", 24, "engine", ("'feedback' or 'thread-per-box'",)),
+    ("scheduler: auto", "scheduler: qoss", "BAD_PARAMETER", 24, "engine", ("did you mean qos?",)),
     ("  recent: {", "  recent: 5 #{", "BAD_PARAMETER", 16, POINT, ("on, keep, key",)),
     # names
     ("network: soldiers", "network: 2nd", "BAD_NAME", 1, "network", ("'2nd'", "a letter")),

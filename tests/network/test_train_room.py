@@ -55,3 +55,12 @@ def test_the_error_says_where_how_much_and_what_would_fit(tmp_path: Path) -> Non
 
 def test_a_train_of_any_number_fits(tmp_path: Path) -> None:
     load(tmp_path, "auto", "1 MB").check()
+
+
+def test_a_bound_by_size_fits_into_the_memory(tmp_path: Path) -> None:
+    with pytest.raises(NetworkError, match="may have '4 MB', but memory is '2 MB'") as caught:
+        load(tmp_path, "{memory: 4 MB}", "2 MB").check()
+    assert caught.value.path == ("engine", "train", "memory")
+    load(tmp_path, "{memory: 2 MB}", "2 MB").check()
+    # The least of both bounds counts.
+    load(tmp_path, "{memory: 1 MB, tuples: 1000000}", "1 MB").check()

@@ -134,6 +134,28 @@ def test_a_mistake_in_a_file_is_told_with_its_place() -> None:
 
 
 @pytest.mark.parametrize(
+    ("graphs", "hint"),
+    [
+        ({"latency": [(0, 0), (2, 1)]}, "did you mean [[0, 1], [2, 0]]?"),
+        (
+            {"latency": [(0, 1), (2, 0), (3, 1)]},
+            "a point is the delay in seconds, then its utility",
+        ),
+        ({"loss": [(0, 1), (1, 0)]}, "did you mean [[0, 0], [1, 1]]?"),
+        ({"loss": [(100, 1), (0, 0)]}, "the share delivered: 1 is all"),
+        ({"latency": [(0, 1)]}, "as in [[0, 1], [2, 1], [10, 0]]"),
+        ({"latency": [(0, 1), (9, 0), (3, 0.5)]}, "did you mean [[0, 1], [3, 0.5], [9, 0]]?"),
+        ({"latency": [(0, 1), (2, 1), (2, 0)]}, "for a jump, give two x"),
+        ({"latency": [(0, 100), (2, 0)]}, "1 is the best"),
+    ],
+)
+def test_mistakes_have_a_hint(graphs: Any, hint: str) -> None:
+    with pytest.raises(NetworkError) as raised:
+        QoS(**graphs)
+    assert hint in str(raised.value.hint)
+
+
+@pytest.mark.parametrize(
     "graphs",
     [
         {"latency": [(0, 1), (2, 1), (10, 0)]},

@@ -403,6 +403,19 @@ def test_graphs_that_are_set_are_compared_with_what_was_measured(
         assert "ends at 0.125 s" in engine.stats()["qos"]["sooner"]["infeasible"]
 
 
+@pytest.mark.parametrize(("good_s", "warned"), [(0, True), (0.001, True), (0.5, False)])
+def test_a_deadline_that_no_call_can_meet_is_told_before_anything_was_measured(
+    tmp_path: Path, good_s: float, warned: bool
+) -> None:
+    points = [[0, 1], *([[good_s, 1]] if good_s else []), [9, 0]]
+    outputs = {"alerts": {"from": "far", "qos": {"latency": points}}, "all": {"from": "reports"}}
+    file = tmp_path / "roads.json"
+    file.write_text(json.dumps(document(outputs=outputs)))
+    said = CliRunner().invoke(app, ["check", str(file)]).output
+    told = f"warning: output alerts: the good zone of its latency graph ends at {good_s:g} s, but a"
+    assert (told in said) == warned
+
+
 def test_check_warns_by_what_was_measured_in_a_state_directory(tmp_path: Path) -> None:
     slow(tmp_path / "state")
     outputs = {"alerts": {"from": "far", "qos": {"latency": [[0, 1], [0.25, 1], [9, 0]]}}}

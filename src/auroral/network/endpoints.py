@@ -100,7 +100,7 @@ def endpoint_mistakes(
         *(partial(_check_point, network, name, arcs) for name in network.connection_points),
         *(partial(_check_view, network, name, arcs) for name in network.views),
         partial(_check_groups, network),
-        partial(require_room, network, arcs, network.engine.train_tuples),
+        partial(require_room, network, arcs),
     ]
     for one in checks:
         try:

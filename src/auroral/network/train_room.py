@@ -14,14 +14,22 @@ if TYPE_CHECKING:
 _MEGABYTE = 1 << 20
 
 
-def require_room(network: Network, arcs: Mapping[str, Schema], train: int | None) -> None:
-    """Refuse memory for queues that has no room for a train of so many tuples; None: of any number.
+def require_room(network: Network, arcs: Mapping[str, Schema]) -> None:
+    """Refuse memory for queues that has no room for a train as large as `train` allows.
 
     Tuples are taken to be as large as those of the widest arc.
     """
+    memory, train = network.engine.memory_bytes, network.engine.train_tuples
+    bounds = network.engine.train_bounds
+    if bounds is not None and bounds.bytes is not None:
+        if bounds.bytes > memory:
+            problem = f"a train may have {bounds.memory!r}, but memory is {network.engine.memory!r}"
+            place = network.place("engine", "train", "memory")
+            hint = "a train of that size would have no room: give it less, or memory more"
+            raise NetworkError("BAD_PARAMETER", problem, where=place, hint=hint)
+        return  # the least of both bounds counts
     if train is None or not arcs:
         return
-    memory = network.engine.memory_bytes
     widest = max(arcs, key=lambda arc: arcs[arc].tuple_bytes)
     each = arcs[widest].tuple_bytes
     if train * each <= memory:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal, Self, get_args
 
@@ -199,21 +199,37 @@ def _require_graph(
     if graph is None:
         return
     xs = [float(x) for x, _ in graph if abs(x) <= _LARGEST]
-    problem = None
+    problem = hint = None
     if len(xs) < len(graph):
         problem = "has finite x"
     elif len(graph) < 2:
-        problem = "needs two points or more"
-    elif xs != sorted(set(xs)) and xs != sorted(set(xs), reverse=True):
+        problem, hint = "needs two points or more", f"as in {_EXAMPLES[kind]}"
+    elif len(set(xs)) < len(xs):
         problem = "has its points in order of x, no x twice"
+        hint = "for a jump, give two x that are close to each other"
+    elif xs != sorted(xs) and xs != sorted(xs, reverse=True):
+        problem = "has its points in order of x, no x twice"
+        hint = f"did you mean {_shown(sorted(graph))}?"
     elif any(not 0 <= utility <= 1 for _, utility in graph):
-        problem = "has utilities within [0, 1]"
+        problem, hint = "has utilities within [0, 1]", "1 is the best, 0 is worth nothing"
     elif (lowest is not None and min(xs) < lowest) or (highest is not None and max(xs) > highest):
         problem = f"has x within [{lowest}, {'∞' if highest is None else highest}]"
+        hint = f"x is {_X[kind]}"
     if problem:
-        raise _refused(kind, problem, graph)
+        raise _refused(kind, problem, graph, hint)
 
 
+_X = {
+    "latency": "the delay in seconds",
+    "loss": "the share delivered: 1 is all",
+    "throughput": "tuples per second",
+}
+_EXAMPLES = {
+    "latency": "[[0, 1], [2, 1], [10, 0]]",
+    "loss": "[[1, 1], [0, 0]]",
+    "throughput": "[[0, 0], [100, 1]]",
+    "value": "[[0, 0], [100, 1]]",
+}
 _BETTER = {
     "latency": "falls: a longer delay is never worth more",
     "loss": "rises: a larger share delivered is never worth less",
@@ -226,7 +242,11 @@ def _require_shape(kind: str, graph: Graph | None, *, convex: bool) -> None:
         return
     curve = Curve.through(graph)
     if not (curve.falls if kind == "latency" else curve.rises):
-        raise _refused(kind, _BETTER[kind], graph)
+        hint = f"a point is {_X[kind]}, then its utility"
+        if curve.rises or curve.falls:
+            turned = zip((x for x, _ in graph), (y for _, y in reversed(graph)), strict=True)
+            hint = f"{hint}: did you mean {_shown(turned)}?"
+        raise _refused(kind, _BETTER[kind], graph, hint)
     if convex and not curve.is_convex:
         raise _refused(
             kind,
@@ -238,9 +258,12 @@ def _require_shape(kind: str, graph: Graph | None, *, convex: bool) -> None:
 
 def _refused(kind: str, expected: str, graph: Graph, hint: str | None = None) -> NetworkError:
     key = "value.graph" if kind == "value" else kind
-    found = [list(point) for point in graph]
-    message = f"a {kind} graph {expected}; found {found}"
+    message = f"a {kind} graph {expected}; found {_shown(graph)}"
     return NetworkError("BAD_QOS", message, where=f"key {key}", hint=hint)
+
+
+def _shown(points: Iterable[tuple[Number, Number]]) -> str:
+    return str([list(point) for point in points])
 
 
 _DEFAULT = QoS(latency=DEFAULT_LATENCY)
