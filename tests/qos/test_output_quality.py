@@ -22,6 +22,7 @@ from auroral.engine.runtime.stepper import Stepper
 from auroral.errors import NetworkError, UsageError
 from auroral.scheduling.costs import BoxCost
 from auroral.scheduling.flow_models import flow_model
+from auroral.shedding.drops import Drop
 from auroral.storage import Change
 from tests.conformance.sparkless import make_engine
 
@@ -341,6 +342,21 @@ def test_views_may_have_graphs_as_well() -> None:
         assert engine.stats()["qos"]["recent"]["utility"] == 0.5
         engine.set_qos("recent", LOOSE)
         assert engine._context.quality.outputs["recent"] is not None
+
+
+def test_views_tell_what_they_lost_and_why_their_boxes_ran() -> None:
+    graphs = {"loss": [[0, 0], [1, 1]]}
+    views = {"recent": {"from": "far", "keep": "all", "qos": graphs}}
+    with running(document(views=views, outputs={"all": {"from": "reports"}})) as (engine, _clock):
+        engine.enqueue("reports", rows(*[40] * 100))
+        engine.drain()
+        engine._context.shedding.set([Drop("far", "reports", 1.0, 3, ("recent",))], "a test")
+        engine.enqueue("reports", rows(*[40] * 100))
+        engine.drain()
+        found = engine.stats()["qos"]["recent"]
+        assert (found["delivered"], found["shed"], found["loss"]) == (100, 100, 0.5)
+        assert found["shed_by"] == {"random": 100}
+        assert {entry["event"] for entry in engine.story("recent")} == {"ran", "shed"}
 
 
 def test_what_was_shed_lowers_the_share_delivered() -> None:

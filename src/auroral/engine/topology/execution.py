@@ -11,6 +11,7 @@ from auroral.engine.context import EngineContext
 from auroral.engine.inspect.step_stories import concerned_names
 from auroral.engine.lifecycle.epochs import Epoch
 from auroral.engine.lifecycle.standalone import ActiveStandalone
+from auroral.engine.points.kept_arc import kept_arcs
 from auroral.engine.results.outputs import Outputs
 from auroral.engine.runtime.eddy_step import EddyStep
 from auroral.engine.runtime.stateful_step import StatefulStep
@@ -118,10 +119,12 @@ def build_execution(
     if before is not None:
         plan.runner.take_over(before.plan.runner, plan.same)
     steps = superbox_steps(context, plan, watermarks, kept)
-    context.shedding.serve(checked, superboxes, arcs)
+    written = kept_arcs(checked.network, plan.epoch.declared.demanded)
+    views = {name: one.arc for name, one in written.items() if name in checked.network.views}
+    context.shedding.serve(checked, superboxes, {**views, **arcs})
     if context.memory is not None:
         context.memory.serve(superboxes, checked.network.engine, settings.train)
-    concerned = concerned_names(superboxes, arcs, plan.standalone.owner)
+    concerned = concerned_names(superboxes, {**views, **arcs}, plan.standalone.owner)
     scheduler = step_scheduler(context, plan, concerned)
     stories = step_stories(context, concerned, scheduler)
     stepper = Stepper(
