@@ -424,12 +424,15 @@ def test_a_deadline_that_no_call_can_meet_is_told_before_anything_was_measured(
     tmp_path: Path, good_s: float, warned: bool
 ) -> None:
     points = [[0, 1], *([[good_s, 1]] if good_s else []), [9, 0]]
-    outputs = {"alerts": {"from": "far", "qos": {"latency": points}}, "all": {"from": "reports"}}
+    qos = {"latency": points}
+    outputs = {"alerts": {"from": "far", "qos": qos}, "all": {"from": "reports"}}
+    views = {"recent": {"from": "far", "keep": "all", "qos": qos}}
     file = tmp_path / "roads.json"
-    file.write_text(json.dumps(document(outputs=outputs)))
+    file.write_text(json.dumps(document(outputs=outputs, views=views)))
     said = CliRunner().invoke(app, ["check", str(file)]).output
-    told = f"warning: output alerts: the good zone of its latency graph ends at {good_s:g} s, but a"
-    assert (told in said) == warned
+    for name in ("alerts", "recent"):
+        told = f"output {name}: the good zone of its latency graph ends at {good_s:g} s, but a"
+        assert (told in said) == warned
 
 
 def test_check_warns_by_what_was_measured_in_a_state_directory(tmp_path: Path) -> None:

@@ -119,7 +119,8 @@ def flow_models(draw: st.DrawFn, most: int = 8) -> FlowModel:
         shares = {arc: draw(st.sampled_from([0.0, 0.3, 1.0, 2.0])) for arc in written}
         cost_s = draw(st.sampled_from([0.0, 0.001, 0.1]))
         call_s = draw(st.sampled_from([0.0, 0.02]))
-        boxes[name] = FlowBox(name, tuple(inputs), shares, cost_s, call_s)
+        known = draw(st.booleans())
+        boxes[name] = FlowBox(name, tuple(inputs), shares, cost_s, call_s, is_measured=known)
         arcs += written
     given = draw(st.lists(st.sampled_from(arcs), max_size=4, unique=True))
     graph = st.none() | latency_graphs()

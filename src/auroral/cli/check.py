@@ -9,7 +9,7 @@ import typer
 
 from auroral.catalog import read_catalog
 from auroral.engine.inspect.cautions import infeasible_outputs
-from auroral.engine.topology.superboxes import require_executable, require_jars
+from auroral.engine.topology.superboxes import require_executable, require_jars, running_outputs
 from auroral.ids import ArcId
 from auroral.io.open import connectors_needed
 from auroral.network.network import Network
@@ -49,7 +49,10 @@ def check(file: NetworkFile, imports: Imports = False, state: State = None) -> N
     for note in (*network.unverified(), *connectors_needed(network)):
         typer.echo(f"note: {note}", err=True)
     costs = {} if state is None else read_catalog(state).costs
-    for caution in (*checked.warnings, *infeasible_outputs(flow_model(checked, costs), costs)):
+    for caution in (
+        *checked.warnings,
+        *infeasible_outputs(flow_model(checked, costs, running_outputs(checked)), costs),
+    ):
         typer.echo(f"warning: {caution}", err=True)
     require_executable(checked.network)
     require_jars(network)
