@@ -8,6 +8,7 @@ import { edgeTypes } from "./ArcEdge";
 import { Breadcrumbs } from "./Breadcrumbs";
 import { startConnecting, stopConnecting, useConnecting } from "./connecting";
 import { CanvasControls } from "./CanvasControls";
+import { FailedBanner } from "./FailedBanner";
 import { useFlow, type FlowEdge, type FlowNode } from "./flow";
 import { openQuickMenu } from "./menu";
 import { useModel } from "./model";
@@ -173,6 +174,7 @@ function Flow() {
       <Background gap={24} size={1} />
       <Overview />
       <PausedBanner />
+      <FailedBanner />
       <CanvasControls />
       <Breadcrumbs />
     </ReactFlow>

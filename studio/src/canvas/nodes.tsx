@@ -178,10 +178,10 @@ const GroupNode = memo(function GroupNode({ id, data: { group }, selected }: Gro
       <div className="card-head">
         <span className="card-kind">
           <Icon name="group" />
-          <span className="card-word">group</span>
+          <span className="card-word">{group.declared ? "group" : "application"}</span>
         </span>
         <span className="card-name" title={group.title}>
-          {group.title}
+          {group.name}
         </span>
         <button type="button" className="card-button nodrag" aria-label={`Open ${group.title}`} title="Open" onClick={() => toggleGroup(id)}>
           <Icon name="fit" />
@@ -214,7 +214,9 @@ const FrameNode = memo(function FrameNode({ id, data: { group }, selected }: Gro
     <div className={`frame ${selected || target ? "selected" : ""}`} data-testid={`node-${group.name}`} role="group" aria-label={`group ${group.title}`}>
       <div className="frame-title" onDoubleClick={() => zoomInto(id)}>
         <Icon name="group" />
-        <span className="card-name">{group.title}</span>
+        <span className="card-name" title={group.title}>
+          {group.name}
+        </span>
         <button type="button" className="card-button nodrag" aria-label={`Close ${group.title}`} title="Close" onClick={() => toggleGroup(id)}>
           <Icon name="close" />
         </button>

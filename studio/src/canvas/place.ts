@@ -82,13 +82,54 @@ export const warmUp = (): void => void elk();
 
 /** Lay out a whole container from left to right. */
 export async function placeAll(graph: Graph, grouping: Grouping, container: string): Promise<Positions> {
-  const found = await (await elk()).layout(elkGraph(graph, grouping, container));
+  const found = await laidOut(elkGraph(graph, grouping, container), async (drawn) => (await elk()).layout(drawn));
   return Object.fromEntries(
     (found.children ?? []).map((child): [string, [number, number]] => [
       child.id,
       [Math.round((child.x ?? 0) / 4) * 4, Math.round((child.y ?? 0) / 4) * 4],
     ]),
   );
+}
+
+/** A source with so many readers stands apart from them if all below each other would be a narrow column. */
+const MANY_READERS = 6;
+/** How many times as high as wide a narrow column is; open groups make less narrow ones wide enough. */
+const NARROW = 3;
+const ASPECT = 1.8;
+
+/** What a view of the canvas's proportions needs to show a drawing. */
+const extent = ({ width = 0, height = 0 }: ElkNode): number => Math.max(width / ASPECT, height);
+
+/** The layout by `run`; where that is a tall column behind a few sources, what they feed fills several columns instead. */
+export async function laidOut(drawn: ElkNode, run: (drawn: ElkNode) => Promise<ElkNode>): Promise<ElkNode> {
+  const plain = await run(structuredClone(drawn));
+  if ((plain.height ?? 0) < NARROW * (plain.width ?? 0)) return plain;
+  const sources = sourcesOfMany(drawn);
+  if (!sources.size) return plain;
+  const rest = (drawn.children ?? []).filter((child) => !sources.has(child.id));
+  const inner = (drawn.edges ?? []).filter((edge) => !sources.has(nodeOf(edge.sources[0])));
+  const packed = await run({ ...drawn, children: rest, edges: inner });
+  const column = (plain.children ?? []).filter((child) => sources.has(child.id)).sort((one, other) => (one.y ?? 0) - (other.y ?? 0));
+  const room = Math.max(...column.map((child) => child.width ?? 0)) + 2 * GAP.x;
+  const wide = { ...packed, width: (packed.width ?? 0) + room };
+  if (extent(wide) > 0.8 * extent(plain)) return plain;
+  const step = (packed.height ?? 0) / column.length;
+  const aside = column.map((child, at) => ({ ...child, x: FRAME.side, y: Math.max(FRAME.top, (at + 0.5) * step - (child.height ?? 0) / 2) }));
+  return { ...wide, children: [...aside, ...(packed.children ?? []).map((child) => ({ ...child, x: (child.x ?? 0) + room }))] };
+}
+
+const nodeOf = (end = ""): string => end.split("|")[0] ?? end;
+
+/** What nothing leads to, and many read. */
+function sourcesOfMany(drawn: ElkNode): Set<string> {
+  const readers = new Map<string, Set<string>>();
+  const fed = new Set<string>();
+  for (const { sources, targets } of drawn.edges ?? []) {
+    const [from, to] = [nodeOf(sources[0]), nodeOf(targets[0])];
+    readers.set(from, (readers.get(from) ?? new Set()).add(to));
+    fed.add(to);
+  }
+  return new Set([...readers].filter(([id, all]) => all.size >= MANY_READERS && !fed.has(id)).map(([id]) => id));
 }
 
 export function elkGraph(graph: Graph, grouping: Grouping, container: string): ElkNode {
@@ -120,10 +161,11 @@ export function elkGraph(graph: Graph, grouping: Grouping, container: string): E
       "elk.spacing.nodeNode": String(GAP.y),
       "elk.layered.spacing.nodeNodeBetweenLayers": String(GAP.x),
       "elk.spacing.componentComponent": "48",
-      "elk.aspectRatio": "1.8",
+      "elk.aspectRatio": String(ASPECT),
       "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF",
       "elk.layered.nodePlacement.bk.fixedAlignment": "BALANCED",
       "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
+      "elk.layered.considerModelOrder.components": "MODEL_ORDER",
     },
     children: items.map((id) => ({ id, ...sizeOf(graph.nodes.get(id) ?? null), ...ports(id) })),
     edges: linksIn(graph, grouping, container).map((link, index) => ({

@@ -205,6 +205,13 @@ describe("view", () => {
     expect(intoView(card, { x: 900, y: 100, zoom: 1 }, size)).toEqual({ x: 776, y: 100, zoom: 1 });
     expect(intoView(card, { x: 100, y: -50, zoom: 0.5 }, size)).toEqual({ x: 100, y: 24, zoom: 0.5 });
   });
+
+  it("does not leave a card under the map or the zoom buttons", () => {
+    const card = { x: 0, y: 0, width: 200, height: 80 };
+    expect(intoView(card, { x: 700, y: 500, zoom: 1 }, size)).toEqual({ x: 700, y: 384, zoom: 1 });
+    expect(intoView(card, { x: 100, y: 900, zoom: 1 }, size)).toEqual({ x: 100, y: 456, zoom: 1 });
+    expect(intoView(card, { x: 400, y: 490, zoom: 1 }, size)).toBeNull();
+  });
 });
 
 describe("fit", () => {

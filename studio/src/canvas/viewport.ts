@@ -83,16 +83,31 @@ export function bringIntoView(id: string): void {
 }
 
 const MARGIN = 24;
+/** What the corners below are covered by, with their margins: zoom buttons, and the map as soon as not everything is seen. */
+const CORNERS = { left: { width: 184, height: 64 }, right: { width: 192, height: 136 } };
+
+type Size = { width: number; height: number };
+type Rect = Size & { x: number; y: number };
 
 /** The view that shows a rectangle wholly; null if this one does. */
-export function intoView(it: { x: number; y: number; width: number; height: number }, view: Viewport, size: { width: number; height: number }): Viewport | null {
+export function intoView(it: Rect, view: Viewport, size: Size): Viewport | null {
   const shift = (from: number, length: number, room: number) => {
     if (from < MARGIN) return MARGIN - from;
     return from + length > room - MARGIN ? Math.max(MARGIN - from, room - MARGIN - from - length) || 0 : 0;
   };
-  const dx = shift(it.x * view.zoom + view.x, it.width * view.zoom, size.width);
-  const dy = shift(it.y * view.zoom + view.y, it.height * view.zoom, size.height);
+  const [width, height] = [it.width * view.zoom, it.height * view.zoom];
+  const [x, y] = [it.x * view.zoom + view.x, it.y * view.zoom + view.y];
+  const [dx, down] = [shift(x, width, size.width), shift(y, height, size.height)];
+  const dy = down + aboveCorners({ x: x + dx, y: y + down, width, height }, size);
   return dx || dy ? { x: view.x + dx, y: view.y + dy, zoom: view.zoom } : null;
+}
+
+/** How far up a rectangle has to move so that neither corner covers it; not at all where there is no room above. */
+function aboveCorners({ x, y, width, height }: Rect, size: Size): number {
+  const { left, right } = CORNERS;
+  const covered = Math.max(x < left.width ? left.height : 0, x + width > size.width - right.width ? right.height : 0);
+  const up = covered ? Math.min(size.height - covered - y - height, 0) : 0;
+  return y + up < MARGIN ? 0 : up;
 }
 
 export function zoomBy(way: "in" | "out"): void {
