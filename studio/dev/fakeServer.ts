@@ -49,7 +49,7 @@ function now(): Picture {
     dead: load * 3,
     memory_bytes: 34_000_000,
     arcs: {
-      readings: arcFigures({ rate: 12_400 + 300 * wave(9), queued: load * 48_000, oldest_s: load * 3.2, patience_s: 2 }),
+      readings: arcFigures({ rate: 12_400 + 300 * wave(9), queued: load * 48_000, oldest_s: load * 3.2, patience_s: 2, pressed: load * 3.2 < 1 ? {} : { hot: { oldest_s: load * 3.2, patience_s: 2 } } }),
       watch: arcFigures({ rate: 120, queued: 12, oldest_s: 1.2 }),
       tens: arcFigures({ rate: 3 }),
     },

@@ -146,6 +146,26 @@ def test_patience_is_that_of_the_most_impatient_output_behind() -> None:
     assert wiring.aliases["recent"] == "readings"
 
 
+def test_an_arc_presses_only_for_readers_whose_outputs_wait() -> None:
+    network = Network.parse(PLANT)
+    _, after = sample_of(network, READINGS)
+    wiring = wiring_of(network, {})
+    assert wiring.readers["readings"] == {"hot": 2, "tens": 30}
+    arc, boxes = after.stats["streams"]["readings"], after.stats["boxes"]
+    arc.update(queued=9, oldest_s=4.0)
+    boxes["hot"]["oldest_s"], boxes["tens"]["oldest_s"] = None, 4.0
+    assert pressed_on_readings(after, network) == {}, "what waits for tens may wait"
+    boxes["hot"]["oldest_s"] = 1.5
+    assert pressed_on_readings(after, network) == {"hot": {"oldest_s": 1.5, "patience_s": 2}}
+    arc.update(queued=0)
+    assert pressed_on_readings(after, network) == {}
+
+
+def pressed_on_readings(sample: EngineSample, network: Network) -> Any:
+    picture = picture_of(sample, RateMeter(0.0), wiring_of(network, {}), lambda _name: [])
+    return picture["arcs"]["readings"]["pressed"]
+
+
 def test_rates_follow_changes_slowly_and_never_go_below_zero() -> None:
     meter = RateMeter(0.0)
     for second in range(1, 20):

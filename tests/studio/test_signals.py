@@ -43,7 +43,14 @@ OVERLOAD: dict[str, Any] = {
     "dead": 3,
     "shed": 12_300,
     "memory_bytes": 34_000_000,
-    "arcs": {"readings": {"queued": 19_100, "oldest_s": 3.0, "patience_s": 2.0, "rate": 12_400.0}},
+    "arcs": {
+        "readings": {
+            "queued": 19_100,
+            "oldest_s": 3.0,
+            "pressed": {"hot": {"oldest_s": 3.0, "patience_s": 2.0}},
+            "rate": 12_400.0,
+        }
+    },
     "boxes": {"other": {"superbox": "other", "halted": "the disk is full", "shed": 143}},
     "outputs": {"alerts": {"utility": 0.31, "shed": 12_300}},
     "drops": [

@@ -15,6 +15,8 @@ from auroral.server.wire_rows import json_value
 
 _SMOOTHING_S = 2.0
 """A change of rate is shown to two thirds after so many seconds."""
+_PRESSED = 0.5
+"""A tuple that has waited for this share of what outputs can bear presses."""
 Recent = Callable[[str], list[float | None]]
 
 
@@ -136,12 +138,32 @@ def _arcs(stats: Mapping[str, Any], meter: RateMeter, wiring: Wiring) -> dict[st
             "queued": own["queued"],
             "oldest_s": _small(own["oldest_s"]),
             "patience_s": wiring.patience_s.get(name),
+            "pressed": _pressed(stats["boxes"], wiring.readers.get(name, {}))
+            if own["queued"]
+            else {},
             "mark": json_value(mark) if mark else {},
         }
     for alias, arc in wiring.aliases.items():
         if arc in shown:
             shown.setdefault(alias, shown[arc])
     return shown
+
+
+def _pressed(
+    boxes: Mapping[str, Mapping[str, Any]], readers: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
+    """Readers whose oldest tuple has used at least half of the delay that outputs behind can bear.
+
+    >>> waiting = {"fast": {"oldest_s": 0.6}, "slow": {"oldest_s": 3.0}, "idle": {"oldest_s": None}}
+    >>> _pressed(waiting, {"fast": 1.0, "slow": 30.0, "idle": 1.0})
+    {'fast': {'oldest_s': 0.6, 'patience_s': 1.0}}
+    """
+    return {
+        name: {"oldest_s": rounded(oldest_s), "patience_s": patience_s}
+        for name, patience_s in readers.items()
+        if (oldest_s := boxes.get(name, {}).get("oldest_s")) is not None
+        and oldest_s >= patience_s * _PRESSED
+    }
 
 
 def _boxes(stats: Mapping[str, Any], meter: RateMeter) -> dict[str, Any]:

@@ -20,6 +20,8 @@ class Wiring:
     """Names that stand for arcs: outputs of superboxes, connection points, views."""
     patience_s: Mapping[str, float]
     """The shortest delay that an output behind an arc can bear."""
+    readers: Mapping[str, Mapping[str, float]]
+    """By arc its readers, each with the shortest delay that an output behind it can bear."""
 
 
 def wiring_of(network: Network, set_qos: Mapping[str, QoS | None]) -> Wiring:
@@ -47,7 +49,21 @@ def wiring_of(network: Network, set_qos: Mapping[str, QoS | None]) -> Wiring:
             continue
         patience[name] = seconds
         todo += [(one, seconds) for one in sources.get(ArcId.parse(name).producer, ())]
-    return Wiring(aliases, patience)
+    return Wiring(aliases, patience, _readers(sources, patience))
+
+
+def _readers(
+    sources: Mapping[str, tuple[str, ...]], patience: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
+    behind: dict[str, float] = {}
+    for name, seconds in patience.items():
+        box = ArcId.parse(name).producer
+        behind[box] = min(seconds, behind.get(box, float("inf")))
+    found: dict[str, dict[str, float]] = {}
+    for box, read in sources.items():
+        for name in read if box in behind else ():
+            found.setdefault(name, {})[box] = behind[box]
+    return found
 
 
 def _points(network: Network) -> dict[str, str]:

@@ -115,8 +115,11 @@ export type ArcFigures = {
   oldest_s: number | null;
   /** The shortest delay that an output behind this arc can bear, by its graph. */
   patience_s: number | null;
+  /** By reader, those whose oldest tuple has used at least half of the delay that outputs behind them can bear. */
+  pressed: Record<string, Pressure>;
   mark: Record<string, Json>;
 };
+export type Pressure = { oldest_s: number; patience_s: number };
 export type BoxFigures = {
   in_rate: number;
   out_rate: number;

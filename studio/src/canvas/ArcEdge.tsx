@@ -16,12 +16,12 @@ export const ArcEdge = memo(function ArcEdge(props: EdgeProps<FlowEdge>) {
   const { id, selected, data } = props;
   const edge = data?.edge;
   const arc = edge?.arc ?? "";
-  const look = useArcLook(arc);
+  const look = useArcLook(arc, edge?.targets);
   const [path, x, y] = getBezierPath(props);
   const target = useFlow((state) => state.target === id);
   const deployed = useModel((state) => state.changes.get(edge?.target ?? "") !== "added" && state.changes.get(edge?.source ?? "") !== "added");
   const tone = deployed ? look.tone : "idle";
-  const classes = `arc tone-line-${tone} ${selected ? "selected" : ""} ${edge?.implied ? "implied" : ""} ${deployed ? "" : "draft"} ${target ? "target" : ""}`;
+  const classes = `arc tone-line-${deployed ? look.line : "idle"} ${selected ? "selected" : ""} ${edge?.implied ? "implied" : ""} ${deployed ? "" : "draft"} ${target ? "target" : ""}`;
   return (
     <>
       <BaseEdge id={id} path={path} interactionWidth={20} className={classes} style={{ strokeWidth: selected || target ? look.width + 1 : look.width }} data-testid={`edge-${id}`} />

@@ -3,6 +3,7 @@
 import { applyEdgeChanges, applyNodeChanges, type Edge, type EdgeChange, type Node, type NodeChange } from "@xyflow/react";
 import { create } from "zustand";
 
+import { same } from "../draft/diff";
 import { useUi, type Selection } from "../store/ui";
 import { nodeId, type NodeInfo } from "./graph";
 import { useModel } from "./model";
@@ -65,7 +66,7 @@ function flowNode(node: SceneNode, before: FlowNode | undefined): FlowNode {
 
 function flowEdge(edge: SceneEdge, before: FlowEdge | undefined): FlowEdge {
   const old = before?.data?.edge;
-  if (before && old && old.from === edge.from && old.to === edge.to && old.sourcePort === edge.sourcePort && old.targetPort === edge.targetPort && old.index === edge.index && old.first === edge.first && old.shared === edge.shared)
+  if (before && old && old.from === edge.from && old.to === edge.to && old.sourcePort === edge.sourcePort && old.targetPort === edge.targetPort && old.index === edge.index && old.first === edge.first && old.shared === edge.shared && same(old.targets, edge.targets))
     return before;
   return {
     id: edge.id,

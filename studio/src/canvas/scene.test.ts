@@ -58,6 +58,13 @@ describe("sizes", () => {
 });
 
 describe("scene", () => {
+  it("draws one edge to a closed group for all that read the arc in it", () => {
+    const two: NetworkDocument = { ...plant, groups: { heat: ["means", "both"] } };
+    const drawn = graphOf(two, null, []);
+    const scene = sceneOf(drawn, groupingOf(two, drawn), layout(false));
+    expect(scene.edges.filter((edge) => edge.arc === "hot.high").map((edge) => [edge.to, edge.targets])).toEqual([["group:heat", ["means", "both"]]]);
+  });
+
   it("leaves the usual gap behind groups that stand one above the other", () => {
     const two: NetworkDocument = { ...plant, groups: { heat: ["hot", "means"], rest: ["both", "named"] } };
     const drawn = graphOf(two, null, []);

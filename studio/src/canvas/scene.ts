@@ -22,8 +22,8 @@ export type SceneNode = Size & {
   x: number;
   y: number;
 };
-/** `first` of the edges of its arc; the arc is `shared` if there are others. */
-export type SceneEdge = EdgeInfo & { from: string; to: string; first: boolean; shared: boolean };
+/** `first` of the edges of its arc; the arc is `shared` if there are others; `targets` are more than one in a closed group. */
+export type SceneEdge = EdgeInfo & { from: string; to: string; targets: string[]; first: boolean; shared: boolean };
 export type Scene = {
   nodes: SceneNode[];
   edges: SceneEdge[];
@@ -249,8 +249,12 @@ function shownEdges(graph: Graph, grouping: Grouping, shown: Map<string, boolean
     if (!from || !to || from === to || (shown.get(from) && shown.get(to))) continue;
     const whole = from === edge.source && to === edge.target;
     const key = whole ? edge.id : `${edge.arc}>${from}>${to}`;
-    if (found.has(key)) continue;
-    found.set(key, { ...edge, id: key, from, to, first: !amount.has(edge.arc), shared: false });
+    const drawn = found.get(key);
+    if (drawn) {
+      drawn.targets.push(edge.target);
+      continue;
+    }
+    found.set(key, { ...edge, id: key, from, to, targets: [edge.target], first: !amount.has(edge.arc), shared: false });
     amount.set(edge.arc, (amount.get(edge.arc) ?? 0) + 1);
   }
   return [...found.values()].map((edge) => ({ ...edge, shared: (amount.get(edge.arc) ?? 0) > 1 }));

@@ -8,6 +8,7 @@ export const arcFigures = (change: Partial<ArcFigures> = {}): ArcFigures => ({
   queued: 0,
   oldest_s: null,
   patience_s: 2,
+  pressed: {},
   mark: {},
   ...change,
 });

@@ -12,17 +12,28 @@ describe("boxes", () => {
   });
 });
 
+/** An arc on which the oldest tuple for `hot` has waited, of what outputs behind it can bear. */
+const waiting = (oldest_s: number, patience_s: number) => arcFigures({ queued: 5, oldest_s, pressed: { hot: { oldest_s, patience_s } } });
+
 describe("arcs", () => {
   it.each([
     [arcFigures(), "calm"],
     [arcFigures({ rate: 0 }), "idle"],
-    [arcFigures({ queued: 5, oldest_s: 0.9 }), "calm"],
-    [arcFigures({ queued: 5, oldest_s: 1 }), "amber"],
-    [arcFigures({ queued: 5, oldest_s: 1.9 }), "amber"],
-    [arcFigures({ queued: 5, oldest_s: 2 }), "red"],
-    [arcFigures({ queued: 5, oldest_s: 99, patience_s: null }), "calm"],
-    [arcFigures({ queued: 0, oldest_s: 99 }), "calm"],
+    [arcFigures({ queued: 5, oldest_s: 9 }), "calm"],
+    [waiting(1, 2), "amber"],
+    [waiting(1.9, 2), "amber"],
+    [waiting(2, 2), "red"],
+    [waiting(0.1, 0), "red"],
+    [{ ...waiting(99, 2), queued: 0 }, "calm"],
   ])("the tone of %j is %s", (arc, tone) => expect(arcTone(arc)).toBe(tone));
+
+  it("presses for the readers that outputs wait for, and is calm for the others", () => {
+    const arc = arcFigures({ queued: 9000, oldest_s: 4, pressed: { fast: { oldest_s: 0.6, patience_s: 1 }, "crowd/over": { oldest_s: 4, patience_s: 3 } } });
+    expect([["fast"], ["crowd"], ["slow"], ["slow", "fast"], undefined].map((readers) => arcTone(arc, readers))).toEqual(["amber", "red", "calm", "amber", "red"]);
+    expect(arcLabel(arc).age).toBe("4.0 s");
+    expect(arcFacts(arc).age).toBe("4.0 s of 3.0 s: the oldest tuple for crowd/over waits longer than outputs can bear");
+    expect(arcFacts(arcFigures({ queued: 9000, oldest_s: 4 })).age).toBe("4.0 s");
+  });
 
   it("is thicker by the logarithm of the rate, within bounds", () => {
     const widths = [0, 10, 1000, 100_000, 1e12].map(arcWidth);
@@ -31,23 +42,23 @@ describe("arcs", () => {
   });
 
   it("says how old the oldest tuple is when that presses, beside the colour", () => {
-    expect(arcLabel(arcFigures({ queued: 19_100, oldest_s: 3 }))).toEqual({ queue: "19.1 k", age: "3.0 s" });
-    expect(arcLabel(arcFigures({ queued: 12, oldest_s: 1.2 }))).toEqual({ queue: "12", age: "1.2 s" });
+    expect(arcLabel({ ...waiting(3, 2), queued: 19_100 })).toEqual({ queue: "19.1 k", age: "3.0 s" });
+    expect(arcLabel(waiting(1.2, 2))).toEqual({ queue: "5", age: "1.2 s" });
     expect(arcLabel(arcFigures({ queued: 12, oldest_s: 0.2 }))).toEqual({ queue: "12", age: "" });
     expect(arcLabel(arcFigures())).toEqual({ queue: "", age: "" });
   });
 
   it("says queue, age against patience and mark", () => {
-    const title = arcTitle("hot", arcFigures({ queued: 312, oldest_s: 2.5, mark: { ts: 7 } }));
+    const title = arcTitle("readings", { ...waiting(2.5, 2), queued: 312, mark: { ts: 7 } });
     expect(title).toContain("312 tuples queued");
     expect(title).toContain("oldest 2.5 s of 2.0 s");
     expect(title).toContain("ts ≥ 7");
   });
 
   it("says the same as text, whatever the colour", () => {
-    const facts = arcFacts(arcFigures({ queued: 312, oldest_s: 2.5, mark: { ts: 7 } }));
+    const facts = arcFacts({ ...waiting(2.5, 2), queued: 312, mark: { ts: 7 } });
     expect(facts).toMatchObject({ rate: "200/s, 1.0 k tuples in all", queue: "312 tuples", mark: "ts ≥ 7" });
-    expect(facts.age).toBe("2.5 s of 2.0 s: the oldest tuple waits longer than outputs can bear");
+    expect(facts.age).toBe("2.5 s of 2.0 s: the oldest tuple for hot waits longer than outputs can bear");
     expect(arcFacts(arcFigures())).toMatchObject({ queue: "empty", age: "", mark: "" });
   });
 });

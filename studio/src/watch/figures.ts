@@ -1,6 +1,6 @@
 /** Figures of boxes, arcs, outputs and points as text (pure). */
 
-import type { ArcFigures, BoxFigures, OutputFigures, PointFigures } from "../api/types";
+import type { ArcFigures, BoxFigures, OutputFigures, PointFigures, Pressure } from "../api/types";
 import { bytes, count, duration, marks, NONE, plural, rate, share, utility } from "./format";
 
 export type Tone = "calm" | "amber" | "red" | "idle";
@@ -51,13 +51,19 @@ export function boxTexts(box: BoxFigures): BoxTexts {
   };
 }
 
-/** How pressing the queue of an arc is: the age of its oldest tuple against what outputs bear. */
-export function arcTone(arc: ArcFigures): Tone {
-  if (arc.queued > 0 && arc.oldest_s !== null && arc.patience_s !== null) {
-    const used = arc.patience_s > 0 ? arc.oldest_s / arc.patience_s : Infinity;
-    if (used >= 1) return "red";
-    if (used >= 0.5) return "amber";
-  }
+const used = ({ oldest_s, patience_s }: Pressure): number => (patience_s > 0 ? oldest_s / patience_s : Infinity);
+
+/** The reader whose oldest tuple has used most of the time that outputs behind it can bear; of all, or of some entities. */
+function pressing(arc: ArcFigures, readers?: readonly string[]): ({ reader: string } & Pressure) | null {
+  // What reads inside of an instance of a superbox presses on the instance.
+  const of = Object.entries(arc.pressed).filter(([reader]) => !readers || readers.includes(reader.split("/")[0] ?? reader));
+  return of.reduce<({ reader: string } & Pressure) | null>((worst, [reader, one]) => (worst && used(worst) >= used(one) ? worst : { reader, ...one }), null);
+}
+
+/** How pressing the queue of an arc is: the age of the oldest tuple of each reader against what outputs behind it bear. */
+export function arcTone(arc: ArcFigures, readers?: readonly string[]): Tone {
+  const worst = arc.queued > 0 ? pressing(arc, readers) : null;
+  if (worst) return used(worst) >= 1 ? "red" : "amber";
   return arc.rate > 0 || arc.queued > 0 ? "calm" : "idle";
 }
 
@@ -69,29 +75,25 @@ export function arcWidth(perSecond: number): number {
 
 /** What stands on an arc: its queue, and how long the oldest tuple has waited if that presses. */
 export function arcLabel(arc: ArcFigures): { queue: string; age: string } {
-  const tone = arcTone(arc);
-  const pressed = tone === "amber" || tone === "red";
-  return { queue: arc.queued ? count(arc.queued) : "", age: pressed ? duration(arc.oldest_s) : "" };
+  const worst = arc.queued ? pressing(arc) : null;
+  return { queue: arc.queued ? count(arc.queued) : "", age: worst ? duration(worst.oldest_s) : "" };
 }
 
-const PRESSURE: Record<Tone, string> = {
-  idle: "",
-  calm: "",
-  amber: "the oldest tuple has used half of the time that outputs can bear",
-  red: "the oldest tuple waits longer than outputs can bear",
-};
-
-const waited = (arc: ArcFigures): string =>
-  arc.queued && arc.oldest_s !== null
-    ? duration(arc.oldest_s) + (arc.patience_s === null ? "" : ` of ${duration(arc.patience_s)}`)
-    : "";
+/** How long the oldest tuple waits; if that presses, for whom, and how long outputs can bear it. */
+function waited(arc: ArcFigures): string {
+  if (!arc.queued || arc.oldest_s === null) return "";
+  const worst = pressing(arc);
+  if (!worst) return duration(arc.oldest_s);
+  const bears = used(worst) >= 1 ? "waits longer than outputs can bear" : "has used half of the time that outputs can bear";
+  return `${duration(worst.oldest_s)} of ${duration(worst.patience_s)}: the oldest tuple for ${worst.reader} ${bears}`;
+}
 
 /** What an arc carries; an empty text is not shown. */
 export function arcFacts(arc: ArcFigures): { rate: string; queue: string; age: string; mark: string } {
   return {
     rate: `${rate(arc.rate)}, ${plural(arc.tuples, "tuple")} in all`,
     queue: arc.queued ? plural(arc.queued, "tuple") : "empty",
-    age: [waited(arc), PRESSURE[arcTone(arc)]].filter(Boolean).join(": "),
+    age: waited(arc),
     mark: marks(arc.mark),
   };
 }
@@ -101,7 +103,6 @@ export function arcTitle(name: string, arc: ArcFigures): string {
     `${name}: ${rate(arc.rate)}, ${plural(arc.tuples, "tuple")} in all`,
     arc.queued ? `${plural(arc.queued, "tuple")} queued` : "",
     waited(arc) && `oldest ${waited(arc)}`,
-    PRESSURE[arcTone(arc)],
     Object.keys(arc.mark).length ? marks(arc.mark) : "",
   ]
     .filter(Boolean)

@@ -52,7 +52,7 @@ describe("figures on the canvas", () => {
     };
     render(<Arc />);
     expect(screen.getByText("calm")).toBeTruthy();
-    patch(2, { arcs: { readings: arcFigures({ queued: 4800, oldest_s: 9 }) as unknown as Json } });
+    patch(2, { arcs: { readings: arcFigures({ queued: 4800, oldest_s: 9, pressed: { hot: { oldest_s: 9, patience_s: 2 } } }) as unknown as Json } });
     expect(screen.getByText("red 4.8 k 9.0 s")).toBeTruthy();
   });
 });
