@@ -123,6 +123,11 @@ def test_a_refused_box_leaves_no_trace(net: Network, reports: Arc) -> None:
     assert list(net.boxes) == ["good"]
 
 
+def test_an_input_without_a_name_is_not_connected(net: Network, reports: Arc) -> None:
+    with pytest.raises(NetworkError, match=r"an input is not connected; there are reports"):
+        net.box("union", "both", inputs=[reports.name, ""])
+
+
 def test_a_missing_port_lists_what_exists(reports: Arc) -> None:
     with pytest.raises(NetworkError, match=r"there is no arc reports\.late; there are reports"):
         _ = reports.late

@@ -111,6 +111,29 @@ def test_yaml_and_form_stay_in_step(served: Served, open_studio: OpenStudio) -> 
     expect(studio.find("yaml")).to_contain_text("celsius > 94")
 
 
+def test_yaml_completes_and_marks_where_it_is_broken(
+    served: Served, open_studio: OpenStudio
+) -> None:
+    _deploy(served, NETWORK)
+    studio = open_studio(served.page())
+    studio.select("hot")
+    studio.find("mode-yaml").click()
+    studio.find("yaml").click()
+    keyboard = studio.page.keyboard
+    keyboard.press("ControlOrMeta+a")
+    keyboard.insert_text("box: filter\ninput: readings\n")
+    offered = studio.page.locator(".cm-tooltip-autocomplete")
+    keyboard.type("whe")
+    offered.get_by_role("option", name="where").first.click()
+    keyboard.type("cels")
+    offered.get_by_role("option", name="celsius").first.click()
+    keyboard.type(" > 95")
+    expect(studio.find("yaml")).to_contain_text("where: celsius > 95")
+    expect(studio.find("draft-count")).to_contain_text("~1")
+    keyboard.insert_text("\n  : [")
+    expect(studio.find("inspector").locator(".cm-lintRange-error").first).to_be_visible()
+
+
 def test_an_error_in_a_form_has_its_code_and_the_fix(
     served: Served, open_studio: OpenStudio
 ) -> None:

@@ -151,6 +151,20 @@ def test_no_signal_of_an_overload_is_cut_off(
     assert studio.page.evaluate(_COVERED) == []
 
 
+def test_a_narrow_top_bar_says_the_rate_while_nothing_is_wrong(
+    served: Served, open_studio: OpenStudio
+) -> None:
+    with served.client() as client:
+        client.put("/network", json=NETWORK).raise_for_status()
+    studio = open_studio(served.page())
+    studio.page.set_viewport_size({"width": 1024, "height": 768})
+    expect(studio.page.locator(".status-rate")).to_have_text("0/s")
+    expect(studio.page.locator(".status-rate")).to_be_visible()
+    chosen = studio.page.get_by_label("Application to pause and step")
+    assert chosen.evaluate("it => it.offsetWidth") > 130, "its choice can be read"
+    assert studio.page.evaluate(_COVERED) == []
+
+
 def test_the_shedder_and_the_optimiser_are_drawn_where_they_work(
     served: Served, open_studio: OpenStudio
 ) -> None:
@@ -190,7 +204,7 @@ def test_the_state_of_an_arc_can_be_read_without_a_mouse(
     studio.page.keyboard.press("ArrowRight")
     told = studio.find("arc-summary")
     expect(told).to_contain_text("19.1 k tuples")
-    expect(told).to_contain_text("3.0 s of 2.0 s: the oldest tuple waits longer than")
+    expect(told).to_contain_text("3.0 s of 2.0 s: the oldest tuple for hot waits longer than")
 
 
 def test_a_stop_leaves_room_for_the_tuples_of_the_step(

@@ -30,9 +30,8 @@ sink_checker: Callable[[Mapping[str, Any]], None] | None = None
 def unknown_arc(arc: str, arcs: Iterable[str]) -> NetworkError:
     """The error for an arc that does not exist; lists those that do."""
     names = list(arcs)
-    return NetworkError(
-        "UNKNOWN_ARC", f"there is no arc {arc}; {list_existing(names)}", hint=closest(arc, names)
-    )
+    found = f"there is no arc {arc}" if arc else "an input is not connected"
+    return NetworkError("UNKNOWN_ARC", f"{found}; {list_existing(names)}", hint=closest(arc, names))
 
 
 def require_reachable(network: Network, query: str, place: str | None = None) -> None:

@@ -59,11 +59,15 @@ const ONE_LINE = EditorState.transactionFilter.of((change) => {
   return [{ changes: { from: 0, to: change.startState.doc.length, insert: text }, selection: { anchor: Math.min(change.newSelection.main.head, text.length) } }];
 });
 
-/** The source stays the same while options change: another one would close the list under the pointer. */
-function complete(options: () => Completion[]) {
+/**
+ * The source stays the same while options change: another one would close the list under the pointer.
+ * In YAML a line ends with a word that is complete: it is not offered again, so that Enter begins the next line.
+ */
+function complete(options: () => Completion[], lines: boolean) {
   return (context: CompletionContext) => {
     const word = context.matchBefore(/[\w.#]+/);
     if (!word && !context.explicit) return null;
+    if (lines) return { from: word?.from ?? context.pos, options: options().filter((each) => each.label !== word?.text) };
     return { from: word?.from ?? context.pos, options: options(), validFor: /^[\w.#]*$/ };
   };
 }
@@ -106,7 +110,7 @@ export function CodeEditorView({ label, value, onChange, language, completions =
           language === "yaml" ? yaml() : sql({ dialect: StandardSQL }),
           syntaxHighlighting(LOOK),
           keymap.of([{ key: "Enter", run: enter }, ...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
-          autocompletion({ override: [complete(() => latest.current.completions)], icons: false }),
+          autocompletion({ override: [complete(() => latest.current.completions, language === "yaml")], icons: false }),
           changing.current.of(fresh([], true)),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ "aria-label": label, ...(testId ? { "data-testid": testId } : {}) }),

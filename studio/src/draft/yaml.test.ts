@@ -17,6 +17,11 @@ it("keeps SQL of several lines as a block", () => {
 
 it("says where a text is broken and what is no network", () => {
   expect(parseYaml("a: [1, 2")).toMatchObject({ line: 1 });
+  const broken = "a: 1\n  b: 2\n";
+  const found = parseYaml(broken);
+  if (!("error" in found)) throw new Error("it is broken");
+  expect(broken.slice(0, found.from).split("\n")).toHaveLength(found.line);
+  expect(found.to).toBeGreaterThan(found.from);
   expect(parseNetwork("a: 1")).toMatchObject({ error: expect.stringContaining("network") as string });
   expect(parseNetwork("network: n\nboxes: {")).toHaveProperty("error");
 });

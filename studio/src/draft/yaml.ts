@@ -30,7 +30,8 @@ export const networkYaml = (network: NetworkDocument): string => write(network, 
 /** One declaration: its keys as a block. */
 export const declarationYaml = (value: unknown): string => write(value, 1);
 
-export type Parsed = { value: Json } | { error: string; line: number };
+/** A value, or what is wrong: in which line, and between which offsets. */
+export type Parsed = { value: Json } | { error: string; line: number; from: number; to: number };
 
 export function parseYaml(text: string): Parsed {
   try {
@@ -38,7 +39,7 @@ export function parseYaml(text: string): Parsed {
     return { value: value ?? null };
   } catch (error) {
     if (!(error instanceof YAMLParseError)) throw error;
-    return { error: error.message.split("\n")[0] ?? error.message, line: error.linePos?.[0].line ?? 1 };
+    return { error: error.message.split("\n")[0] ?? error.message, line: error.linePos?.[0].line ?? 1, from: error.pos[0], to: error.pos[1] };
   }
 }
 

@@ -4,9 +4,9 @@ import type { NetworkDocument } from "../api/types";
 import { Field } from "../components/Field";
 import { useDraft } from "../store/draft";
 import { useSession } from "../store/session";
-import { Context } from "./form/context";
+import { Context, yamlWords } from "./form/context";
 import { FormFields } from "./form/FormFields";
-import { asSchema, resolve, type Schema } from "./form/schema";
+import { asSchema, keysOf, resolve, type Schema } from "./form/schema";
 import { FormOrYaml, type Mode } from "./FormOrYaml";
 import { useFormContext } from "./useFormContext";
 import { YamlDeclaration } from "./YamlDeclaration";
@@ -31,6 +31,7 @@ export function NetworkForm() {
           problems={problems}
           skip={0}
           readOnly={context.readOnly}
+          completions={yamlWords(keysOf(root, root), [], context.sqlWords)}
           onChange={(value) => {
             if (typeof value === "object" && value && !Array.isArray(value) && typeof value.network === "string") edit(() => value as NetworkDocument, { merge: "yaml network" });
           }}

@@ -4,9 +4,9 @@ import { asObject, declared, type Ref } from "../draft/document";
 import { put } from "../draft/edits";
 import { useDraft } from "../store/draft";
 import { useSession } from "../store/session";
-import { Context } from "./form/context";
+import { Context, yamlWords } from "./form/context";
 import { ABOUT, FormFields } from "./form/FormFields";
-import { schemaFor } from "./form/schema";
+import { keysOf, schemaFor } from "./form/schema";
 import { GroupMembers } from "./GroupMembers";
 import { useFormContext } from "./useFormContext";
 import { YamlDeclaration } from "./YamlDeclaration";
@@ -20,6 +20,8 @@ export function ParametersTab({ target }: { target: Ref }) {
   const edit = useDraft((state) => state.edit);
   const root = useSession((state) => state.schema);
   const value = declared(draft, target);
+  const keys = keysOf(root, schemaFor(root, target, draft, asObject(target.section, value)));
+  const words = yamlWords(keys, context.arcs, keys.has("sql") ? context.sqlWords : context.expressionWords);
   if (value === undefined) return <p className="muted">It is not in the draft any more.</p>;
   const object = asObject(target.section, value);
   const schema = schemaFor(root, target, draft, object);
@@ -43,6 +45,7 @@ export function ParametersTab({ target }: { target: Ref }) {
           problems={context.problems}
           skip={2}
           readOnly={context.readOnly}
+          completions={words}
           onChange={(to) => edit((document) => put(document, target, to as typeof value), { merge: `yaml ${target.section} ${target.name}` })}
         />
       ) : (

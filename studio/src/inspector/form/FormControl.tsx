@@ -96,7 +96,7 @@ function ObjectControl({ label, schema, value, path, required, set }: ObjectProp
   return (
     <fieldset className="form-object">
       <legend>
-        {label}
+        <span className="legend-name">{label}</span>
         {!required && (
           <Button look="quiet" icon={there ? "close" : "add"} aria-label={there ? `Remove ${label}` : `Add ${label}`} disabled={readOnly} onClick={() => set(there ? undefined : {})} />
         )}

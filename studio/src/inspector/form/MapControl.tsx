@@ -28,7 +28,7 @@ export function MapControl({ label, value, path, problem }: Props) {
   return (
     <fieldset className="form-object form-map">
       <legend>
-        {label}
+        <span className="legend-name">{label}</span>
         <Button look="quiet" icon="add" aria-label={`Add to ${label}`} disabled={form.readOnly} onClick={add} data-testid={`add-${path.join("-")}`} />
       </legend>
       {Object.entries(map).map(([name, each], index) => (

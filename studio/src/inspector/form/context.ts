@@ -74,6 +74,16 @@ export function expressionWords(fields: Field[], functions: SqlFunction[]): Comp
   ];
 }
 
+/** Words of a declaration in YAML: the keys that its schema has, arcs, and what its expressions may name. */
+export function yamlWords(keys: Iterable<string>, arcs: string[], others: Completion[]): Completion[] {
+  const known = new Set(others.map((each) => each.label));
+  return [
+    ...[...keys].map((key) => ({ label: key, detail: "key", apply: `${key}: `, boost: 3 })),
+    ...arcs.filter((arc) => !known.has(arc)).map((arc) => ({ label: arc, detail: "arc", boost: 2 })),
+    ...others,
+  ];
+}
+
 /** Words of a SQL text: arcs with their fields, tables, functions. */
 export function sqlWords(document: NetworkDocument, report: CheckReport | null, functions: SqlFunction[], parameters: Field[]): Completion[] {
   const names = [...Object.keys(report?.arcs ?? {}), ...Object.keys(document.tables ?? {})];

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 
 import schema from "../../../../docs/network.schema.json";
 import type { Json, NetworkDocument } from "../../api/types";
-import { problemAt, readableFields } from "./context";
-import { asSchema, resolve, schemaFor, shapeOf, variantOf } from "./schema";
+import { problemAt, readableFields, yamlWords } from "./context";
+import { asSchema, keysOf, resolve, schemaFor, shapeOf, variantOf } from "./schema";
 
 const root = schema as unknown as Json;
 const document: NetworkDocument = {
@@ -46,6 +46,15 @@ describe("forms of the published schema", () => {
   it("offers the parameters of a superbox", () => {
     const schema = schemaFor(root, { section: "boxes", name: "c" }, document, { box: "crowding" });
     expect(asSchema(asSchema(schema.properties).least)).toMatchObject({ default: 3, description: "how many" });
+  });
+
+  it("knows the keys at any depth, and offers them in YAML with arcs and fields", () => {
+    const keys = keysOf(root, schemaFor(root, { section: "boxes", name: "x" }, document, { box: "aggregate" }));
+    for (const key of ["order", "slack", "window", "advance", "compute"]) expect(keys).toContain(key);
+    expect(keys).not.toContain("inputs");
+    for (const key of ["streams", "heartbeat", "outputs", "latency"]) expect(keysOf(root, root)).toContain(key);
+    const words = yamlWords(["order"], ["s", "a"], [{ label: "a", detail: "int" }]);
+    expect(words.map((word) => [word.label, word.detail])).toEqual([["order", "key"], ["s", "arc"], ["a", "int"]]);
   });
 
   it("knows which form a value has", () => {

@@ -91,6 +91,20 @@ export function variantOf(variants: { schema: Schema }[], value: Json | undefine
   return Math.max(0, found);
 }
 
+/** The keys of objects at any depth of a schema; what is not an object has none. */
+export function keysOf(root: Json, given: Json | undefined, found = new Set<string>(), seen = new Set<Schema>()): Set<string> {
+  const schema = resolve(root, given);
+  if (seen.has(schema)) return found;
+  seen.add(schema);
+  for (const [key, one] of Object.entries(asSchema(schema.properties))) {
+    found.add(key);
+    keysOf(root, one, found, seen);
+  }
+  const parts = [schema.additionalProperties, schema.items, schema.anyOf, schema.oneOf].flat();
+  for (const part of parts) if (isSchema(part)) keysOf(root, part, found, seen);
+  return found;
+}
+
 /** The schema of the declaration at `ref`. */
 export function schemaFor(root: Json, ref: Ref, document: NetworkDocument, declaration: Declaration): Schema {
   const section = asSchema(asSchema(asSchema(root).properties)[ref.section]);
