@@ -65,6 +65,32 @@ def test_a_box_joins_a_group_in_its_frame_and_leaves_it_again(
     expect(studio.find("draft-count")).to_have_text("Deployed")
 
 
+_HEIGHTS = """() => {
+    const heights = (selector) => [...document.querySelectorAll(selector)]
+        .map((part) => Number(getComputedStyle(part).zIndex) || 0);
+    return {
+        frames: heights(".react-flow__node-frame"),
+        arcs: heights(".react-flow__edges svg"),
+        cards: heights(".react-flow__node:not(.react-flow__node-frame)"),
+    };
+}"""
+
+
+def test_arcs_are_above_frames_and_below_cards_whatever_is_selected(
+    served: Served, open_studio: OpenStudio
+) -> None:
+    nested = {**NETWORK, "groups": {"heat": ["hot", "inner"], "inner": ["words", "other"]}}
+    with served.client() as client:
+        client.put("/network", json=nested).raise_for_status()
+    studio = open_studio(served.page())
+    expect(studio.node("words")).to_be_visible(timeout=30_000)
+    studio.select("words")
+    heights = studio.page.evaluate(_HEIGHTS)
+    assert len(heights["frames"]) == 2
+    assert max(heights["frames"]) < min(heights["arcs"])
+    assert max(heights["arcs"]) < min(heights["cards"])
+
+
 def test_a_double_click_on_a_frame_shows_the_group_alone(
     served: Served, open_studio: OpenStudio
 ) -> None:

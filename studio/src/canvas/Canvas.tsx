@@ -166,6 +166,7 @@ function Flow() {
       onlyRenderVisibleElements
       zoomOnDoubleClick={false}
       elevateNodesOnSelect={false}
+      zIndexMode="manual"
       minZoom={0.1}
       maxZoom={2}
       proOptions={OPTIONS}

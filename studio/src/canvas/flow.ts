@@ -35,6 +35,10 @@ const typeOf = (node: SceneNode): string => {
   return kind === "query" ? "box" : kind === "table" || kind === "view" ? "stream" : kind;
 };
 
+/** Frames are lowest, each above the one around it; then come arcs, then cards. No frame is so deep. */
+const ARC_Z = 50;
+const CARD_Z = 100;
+
 function flowNode(node: SceneNode, before: FlowNode | undefined): FlowNode {
   const type = typeOf(node);
   const data = node.info ? { info: node.info } : { group: node.group as GroupInfo };
@@ -60,7 +64,7 @@ function flowNode(node: SceneNode, before: FlowNode | undefined): FlowNode {
     height: node.height,
     ...(node.parent ? { parentId: node.parent } : { parentId: undefined }),
     draggable: type === "stub" ? false : undefined,
-    ...(type === "frame" ? { dragHandle: ".frame-title", zIndex: -1 } : { zIndex: 0 }),
+    ...(type === "frame" ? { dragHandle: ".frame-title", zIndex: -1 } : { zIndex: CARD_Z }),
   } as FlowNode;
 }
 
@@ -71,6 +75,7 @@ function flowEdge(edge: SceneEdge, before: FlowEdge | undefined): FlowEdge {
   return {
     id: edge.id,
     type: "arc",
+    zIndex: ARC_Z,
     source: edge.from,
     target: edge.to,
     sourceHandle: edge.from === edge.source ? edge.sourcePort : "out",

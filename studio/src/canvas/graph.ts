@@ -99,7 +99,9 @@ export function outputPorts(
   typed: Map<string, string[]>,
 ): OutPort[] {
   if (section === "outputs" || section === "groups" || section === "views") return [];
-  const known = section === "boxes" ? typed.get(name) : undefined;
+  const template = section === "boxes" ? document.superboxes?.[String(declaration.box)] : undefined;
+  // The arc `x.out` of an instance is the arc `x`.
+  const known = section === "boxes" ? typed.get(name)?.filter((port, _, all) => !template || port !== "out" || !all.includes("")) : undefined;
   const planned = plannedPorts(document, section, declaration);
   const ports = known ? [...new Set([...planned.filter((port) => known.includes(port)), ...known])] : planned;
   const plain = declaration.box === "filter" ? "matched" : "";

@@ -8,11 +8,13 @@ import { Icon, isIcon, type IconName } from "../components/Icon";
 import { BoxFiguresRow } from "../watch/BoxFiguresRow";
 import { OutputGauge } from "../watch/OutputGauge";
 import { PointFigures } from "../watch/PointFigures";
+import { QueryFigures } from "../watch/QueryFigures";
 import { useMovedAway } from "../watch/moves";
 import { useUi } from "../store/ui";
 import { useFlow, type EntityData, type GroupData } from "./flow";
 import type { NodeInfo } from "./graph";
 import { GroupFigures } from "./GroupFigures";
+import { InstanceFigures } from "./InstanceFigures";
 import { useInside } from "./inside";
 import { toggleGroup, zoomInto } from "./groups";
 import { useModel } from "./model";
@@ -91,6 +93,16 @@ function Telling({ info }: { info: NodeInfo }) {
   );
 }
 
+function Figures({ info }: { info: NodeInfo }) {
+  if (info.kind === "query") return <QueryFigures name={info.name} />;
+  return (
+    <>
+      <BoxFiguresRow name={info.name} />
+      <InstanceFigures info={info} />
+    </>
+  );
+}
+
 const BoxNode = memo(function BoxNode({ data: { info }, selected }: EntityProps) {
   const moved = useMovedAway(info.name);
   return (
@@ -104,7 +116,7 @@ const BoxNode = memo(function BoxNode({ data: { info }, selected }: EntityProps)
         <Telling info={info} />
       )}
       <Boundary label="figures" quiet>
-        <BoxFiguresRow name={info.name} />
+        <Figures info={info} />
       </Boundary>
     </Card>
   );

@@ -48,6 +48,21 @@ describe("graph", () => {
   });
 });
 
+it("shows an instance of a superbox with its parameters, and its only output once", () => {
+  const border: NetworkDocument = {
+    network: "border",
+    streams: { reports: { schema: { pos: "int" } } },
+    superboxes: { crowding: { parameters: { limit: 30 }, inputs: ["in"], boxes: {}, outputs: "few" } },
+    boxes: { crowd: { box: "crowding", input: "reports", limit: 40, description: "many" } },
+    outputs: { out: { from: "crowd.out" } },
+  };
+  const arcs = Object.fromEntries(["reports", "crowd", "crowd.out", "crowd/few"].map((arc) => [arc, { fields: [], progress: [] }]));
+  const drawn = graphOf(border, { ok: true, problems: [], cautions: [], queries: {}, arcs }, []);
+  expect(drawn.nodes.get("crowd")?.outputs.map((port) => port.arc)).toEqual(["crowd"]);
+  expect(drawn.nodes.get("crowd")?.telling).toBe("limit 40");
+  expect(drawn.edges.find((edge) => edge.arc === "crowd.out")?.sourcePort).toBe("out");
+});
+
 describe("sizes", () => {
   it("gives labels of ports room of their own inside a card", () => {
     const plain = sizeOf(graph.nodes.get("both") ?? null).width;

@@ -56,7 +56,7 @@ export function sizeOf(info: NodeInfo | null): Size {
     case "box":
       return { width: CARD.width + left + right, height: tall(88) };
     case "query":
-      return { width: CARD.width, height: tall(60) };
+      return { width: CARD.width, height: tall(80) };
     case "output":
       return { width: CARD.width, height: 80 };
     case "point":

@@ -49,11 +49,20 @@ function keepText(value: Json | undefined): string {
   return show(value);
 }
 
+const NO_PARAMETERS = new Set(["box", "input", "inputs", "description", "tags", "on_change"]);
+
+/** The parameters of an instance of a superbox. */
+const parametersText = (declaration: Declaration): string =>
+  Object.entries(declaration)
+    .filter(([key]) => !NO_PARAMETERS.has(key))
+    .map(([key, value]) => `${key} ${show(value)}`)
+    .join(", ");
+
 /** A text of one line; `telling` is the key that the palette names for boxes of other kinds. */
 export function tellingOf(section: Section, declaration: Declaration, telling?: string): string {
   if (section === "boxes") {
     const known = BOXES[show(declaration.box)];
-    return known ? known(declaration) : telling ? show(declaration[telling]) : "";
+    return known ? known(declaration) : telling ? show(declaration[telling]) : parametersText(declaration);
   }
   if (section === "queries") return compact(declaration.sql);
   if (section === "connection_points") return keepText(declaration.keep) || show(declaration.store);

@@ -1,7 +1,7 @@
 import { memo, type ReactNode } from "react";
 
 import { useLive } from "../store/live";
-import { boxTexts } from "./figures";
+import { boxTexts, type BoxTexts } from "./figures";
 
 /** The quiet row of figures on a box's card. */
 export const BoxFiguresRow = memo(function BoxFiguresRow({ name }: { name: string }) {
@@ -9,7 +9,10 @@ export const BoxFiguresRow = memo(function BoxFiguresRow({ name }: { name: strin
     const box = state.picture?.boxes[name];
     return box ? boxTexts(box) : null;
   });
-  if (!texts) return null;
+  return texts && <FiguresRow texts={texts} />;
+});
+
+export function FiguresRow({ texts }: { texts: BoxTexts }) {
   return (
     <div className="figures" title={texts.title}>
       <span className="figure flow">
@@ -42,7 +45,7 @@ export const BoxFiguresRow = memo(function BoxFiguresRow({ name }: { name: strin
       </Figure>
     </div>
   );
-});
+}
 
 type FigureProps = { label: string; text: string; tone?: string; children?: ReactNode };
 

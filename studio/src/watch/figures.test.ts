@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { arcFigures, boxFigures, outputFigures } from "../testing/picture";
-import { arcFacts, arcLabel, arcTitle, arcTone, arcWidth, boxTexts, outputTone } from "./figures";
+import { arcFigures, boxFigures, outputFigures, picture } from "../testing/picture";
+import { arcFacts, arcLabel, arcTitle, arcTone, arcWidth, boxTexts, instanceFigures, outputTone } from "./figures";
 import { meanCourse } from "./courses";
 
 describe("boxes", () => {
@@ -14,6 +14,14 @@ describe("boxes", () => {
 
 /** An arc on which the oldest tuple for `hot` has waited, of what outputs behind it can bear. */
 const waiting = (oldest_s: number, patience_s: number) => arcFigures({ queued: 5, oldest_s, pressed: { hot: { oldest_s, patience_s } } });
+
+it("sums up what is inside of an instance of a superbox", () => {
+  const boxes = { "crowd/over": boxFigures({ late: { closed: 2 }, held: 3 }), "crowd/few": boxFigures({ dead: 1, halted: "no disk" }), crowds: boxFigures({ dead: 9 }) };
+  const arcs = { reports: arcFigures({ rate: 50 }), crowd: arcFigures({ rate: 4 }) };
+  const found = instanceFigures(picture({ boxes, arcs }), "crowd", ["reports"], ["crowd"]);
+  expect(found).toMatchObject({ in_rate: 50, out_rate: 4, held: 3, late: { inside: 2 }, dead: 1, halted: "no disk" });
+  expect(instanceFigures(picture({ boxes }), "other", [], [])).toBeNull();
+});
 
 describe("arcs", () => {
   it.each([

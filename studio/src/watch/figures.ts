@@ -1,6 +1,6 @@
 /** Figures of boxes, arcs, outputs and points as text (pure). */
 
-import type { ArcFigures, BoxFigures, OutputFigures, PointFigures, Pressure } from "../api/types";
+import type { ArcFigures, BoxFigures, OutputFigures, Picture, PointFigures, Pressure } from "../api/types";
 import { bytes, count, duration, marks, NONE, plural, rate, share, utility } from "./format";
 
 export type Tone = "calm" | "amber" | "red" | "idle";
@@ -20,6 +20,29 @@ export type BoxTexts = {
 
 const sum = (counts: Record<string, number>) =>
   Object.values(counts).reduce((all, one) => all + one, 0);
+
+/** The figures of an instance of a superbox: what its arcs carry, and the sums of the boxes inside; null if none runs. */
+export function instanceFigures(picture: Picture, name: string, inputs: readonly string[], outputs: readonly string[]): BoxFigures | null {
+  const inside = Object.entries(picture.boxes).flatMap(([box, figures]) => (box.startsWith(`${name}/`) ? [figures] : []));
+  if (!inside.length) return null;
+  const rates = (arcs: readonly string[]) => arcs.reduce((all, arc) => all + (picture.arcs[arc]?.rate ?? 0), 0);
+  const total = (pick: (box: BoxFigures) => number) => inside.reduce((all, box) => all + pick(box), 0);
+  return {
+    in_rate: rates(inputs),
+    out_rate: rates(outputs),
+    selectivity: null,
+    cost_s: null,
+    call_s: null,
+    calls: 0,
+    held: total((box) => box.held ?? 0),
+    late: { inside: total((box) => sum(box.late)) },
+    dead: total((box) => box.dead),
+    shed: total((box) => box.shed),
+    superbox: null,
+    priority: null,
+    halted: inside.find((box) => box.halted !== null)?.halted ?? null,
+  };
+}
 
 /** What a card says of a box; an empty text is not shown. */
 export function boxTexts(box: BoxFigures): BoxTexts {
