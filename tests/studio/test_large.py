@@ -22,6 +22,8 @@ Measured on two cores, alone and with nine other processes that compute: first v
 1.9 to 5.0 s, frames 60/s and 52/s to 58/s."""
 SHOWN = 300
 """So many cards are drawn at most before groups close by themselves."""
+LEGIBLE_PX = 80.0
+"""A card that is as wide shows its name in letters of nine pixels or more."""
 COUNT_FRAMES = """() => {
     window.frames_seen = 0;
     window.frames_since = performance.now();
@@ -97,6 +99,9 @@ def test_five_hundred_boxes_are_shown_and_dragged_swiftly(
         page.close()  # a page that is open keeps its layout
         again, page = first_view(served, open_studio)
         first_view_s = min(once, again)
+        card = page.locator(".react-flow__node").last.bounding_box()
+        assert card
+        assert card["width"] > LEGIBLE_PX, "names of closed groups can be read in the first view"
         closed_rate = dragging_rate(page)
         page.close()
         with served.client() as client:

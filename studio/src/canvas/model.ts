@@ -86,7 +86,7 @@ async function placeMissing(): Promise<void> {
       const made: Positions = {};
       const whole: Promise<Positions>[] = [];
       for (const [container, missing] of scene.missing)
-        if (itemsIn(graph, grouping, container).length === missing.length) whole.push(placeAll(graph, grouping, container));
+        if (itemsIn(graph, grouping, container).length === missing.length) whole.push(placeAll(graph, grouping, container, scene.open));
         else Object.assign(made, placeBeside(graph, grouping, container, useDraft.getState().layout.positions, missing));
       if (whole.length) Object.assign(made, ...(await Promise.all(whole)));
       if (!Object.keys(made).length) break;

@@ -80,9 +80,16 @@ function elk(): Promise<ELK> {
 /** Load ELK while the page waits for the network. */
 export const warmUp = (): void => void elk();
 
-/** Lay out a whole container from left to right. */
-export async function placeAll(graph: Graph, grouping: Grouping, container: string): Promise<Positions> {
-  const found = await laidOut(elkGraph(graph, grouping, container), async (drawn) => (await elk()).layout(drawn));
+/** Open groups are wide: where more than this share of the items are, several columns would be wider than they are worth. */
+const FEW_OPEN = 0.1;
+
+/** Lay out a whole container from left to right; `open` are groups that will be shown open. */
+export async function placeAll(graph: Graph, grouping: Grouping, container: string, open: Set<string>): Promise<Positions> {
+  const drawn = elkGraph(graph, grouping, container);
+  const items = drawn.children ?? [];
+  const closed = items.filter((item) => open.has(item.id)).length <= FEW_OPEN * items.length;
+  const run = async (wanted: ElkNode) => (await elk()).layout(wanted);
+  const found = await (closed ? laidOut(drawn, run) : run(drawn));
   return Object.fromEntries(
     (found.children ?? []).map((child): [string, [number, number]] => [
       child.id,

@@ -67,8 +67,10 @@ function complete(options: () => Completion[], lines: boolean) {
   return (context: CompletionContext) => {
     const word = context.matchBefore(/[\w.#]+/);
     if (!word && !context.explicit) return null;
-    if (lines) return { from: word?.from ?? context.pos, options: options().filter((each) => each.label !== word?.text) };
-    return { from: word?.from ?? context.pos, options: options(), validFor: /^[\w.#]*$/ };
+    const found = options();
+    const isWhole = (text: string) => lines && found.some((each) => each.label === text);
+    const offered = word && isWhole(word.text) ? found.filter((each) => each.label !== word.text) : found;
+    return { from: word?.from ?? context.pos, options: offered, validFor: (text: string) => /^[\w.#]*$/.test(text) && !isWhole(text) };
   };
 }
 
