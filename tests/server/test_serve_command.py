@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -21,6 +22,7 @@ from auroral.network.network import Network
 from auroral.server.logs import LOGGERS
 from auroral.server.running import HttpServer, bound_socket
 from auroral.server.tokens import AccessTokens
+from tests.conformance.sparkless import make_engine
 
 ROWS = "\n".join(["n", *map(str, range(100))]) + "\n"
 NETWORK = """
@@ -87,6 +89,52 @@ def test_a_server_begins_with_nothing_takes_a_network_and_ends_well(tmp_path: Pa
                 os.killpg(process.pid, signal.SIGKILL)
     assert Network.load(file).streams.keys() == {"s"}
     assert (state / "tokens.json").exists()
+
+
+def java_of(session: int) -> int:
+    """Spark's Java process among those of a session."""
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            number = int(place.name)
+            if os.getsid(number) == session and (place / "comm").read_text() == "java\n":
+                return number
+    raise AssertionError("there is no Java process")
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are found in /proc")
+def test_a_server_ends_with_its_engine_if_told_so_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    file, state = tmp_path / "new.yaml", tmp_path / "state"
+    file.write_text(NETWORK)
+    given = command(str(file), "--state", str(state), "--port", "0", "--master", "local[2]")
+    with subprocess.Popen(
+        [*given, "--exit-on-failure"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            url, _, token = said.removeprefix("studio: ").strip().partition("/#token=")
+            os.kill(java_of(process.pid), signal.SIGKILL)
+            sent = httpx.post(
+                f"{url}/api/v1/streams/s",
+                headers={"Authorization": f"Bearer {token}", "Content-Type": "text/csv"},
+                content=ROWS,
+                timeout=60,
+            )
+            assert sent.json()["accepted"] == 100
+            _, log = process.communicate(timeout=60)
+            assert process.returncode == 1, log
+            assert "Traceback" not in log.partition("stopping")[2]
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    with make_engine(Network.load(file), state=state) as engine:
+        engine.drain()
+        assert engine.dequeue("out").num_rows == 50
 
 
 @pytest.mark.parametrize(

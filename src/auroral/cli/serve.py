@@ -105,6 +105,12 @@ def serve(
         ),
     ] = None,
     log: Annotated[str, typer.Option(help="form of the log: text or json")] = "text",
+    exit_on_failure: Annotated[
+        bool,
+        typer.Option(
+            "--exit-on-failure", help="end with status 1 if the engine fails, to be started again"
+        ),
+    ] = False,
 ) -> None:
     """Run a network behind a web server until Ctrl-C; prints the address of the studio."""
     tls = _tls(tls_cert, tls_key)
@@ -177,9 +183,12 @@ def serve(
         for feed in feeds:
             typer.echo(f"feed: {feed.address}")
         tell_address(server.url, tokens, known if were_there else None)
-        while server.alive and not stop.wait(_WAIT_S):
-            pass
+        failure = None
+        while server.alive and failure is None and not stop.wait(_WAIT_S):
+            failure = service.failure() if exit_on_failure else None
         typer.echo("stopping …", err=True)
+        if failure is not None:
+            raise failure
 
 
 def tell_address(url: str, tokens: AccessTokens, known: Path | None) -> None:
