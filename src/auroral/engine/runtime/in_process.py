@@ -72,6 +72,9 @@ class InProcessExecutor:
     def enter(self, superbox: str) -> None:
         """Threads need no preparation."""
 
+    def require_alive(self) -> None:
+        """This process is."""
+
     def cancel(self, superbox: str) -> None:
         """A thread cannot be stopped: whoever waits for it gives it up."""
 

@@ -30,6 +30,7 @@ from auroral.io.sources.interleave import Interleaver
 from auroral.io.sources.source import Source
 from auroral.network.types import Schema
 from auroral.scheduling.superboxes import Superbox
+from auroral.spark.running.executor import StepExecutor
 from auroral.spark.session.causes import FROM_SPARK, reason
 
 ALL_SOURCES = "all sources"
@@ -485,7 +486,7 @@ class Loop:
         try:
             yield
         except Exception as error:
-            self.failure = _told(error)
+            self.failure = self._told(error)
             self.wake()
             if self.failure is error:
                 raise
@@ -493,7 +494,7 @@ class Loop:
 
     def fail(self, error: BaseException) -> None:
         """Do nothing more: something went wrong in another thread."""
-        self.failure = self.failure or _told(error)
+        self.failure = self.failure or self._told(error)
         self.wake()
 
     def await_sink(self, output: str) -> None:
@@ -508,6 +509,27 @@ class Loop:
             self.require_going()
             self.wait(_IDLE_S)
 
+    @property
+    def _executor(self) -> StepExecutor:
+        return self.execution.context.settings.executor
+
+    def _told(self, error: BaseException) -> AuroralError:
+        """What went wrong, for users; its cause is for the log."""
+        try:
+            self._executor.require_alive()
+        except AuroralError as ended:
+            told: AuroralError = ended
+        else:
+            if isinstance(error, AuroralError):
+                return error
+            if isinstance(error, FROM_SPARK):
+                told = RunError("SPARK_FAILED", reason(error))
+            else:
+                told = RunError("INTERNAL", f"{type(error).__name__}: {error}")
+        if told is not error:
+            told.__cause__ = error
+        return told
+
     # ── the threads ──
 
     def _guarded(self, target: object) -> None:
@@ -515,7 +537,7 @@ class Loop:
         try:
             target()
         except BaseException as error:  # whoever waits would wait for ever
-            self.failure = _told(error)
+            self.failure = self._told(error)
         self.wake()
 
     def _run(self) -> None:
@@ -527,6 +549,7 @@ class Loop:
             seen = self._wakes
             if not self.work():
                 self._sleep(seen)
+                self._executor.require_alive()
 
     def _sleep(self, seen: int) -> None:
         """Wait for something to happen, unless it has since `_wakes` was `seen`."""
@@ -590,14 +613,3 @@ class Loop:
 def not_drained(timeout_s: float | None) -> RunError:
     """Something took longer than it was given."""
     return RunError("TIMEOUT", f"not drained within {timeout_s} s")
-
-
-def _told(error: BaseException) -> AuroralError:
-    if isinstance(error, AuroralError):
-        return error
-    if isinstance(error, FROM_SPARK):
-        told = RunError("SPARK_FAILED", reason(error))
-    else:
-        told = RunError("INTERNAL", f"{type(error).__name__}: {error}")
-    told.__cause__ = error  # for the log
-    return told

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from auroral.errors import RunError
 from auroral.network.box import Resolver
 from auroral.network.check import CheckedNetwork
 from auroral.optimizer import Probe
@@ -157,6 +158,10 @@ class StepExecutor(Protocol):
         """End the step of a superbox that takes too long; its `run` raises."""
         ...
 
+    def require_alive(self) -> None:
+        """Raise if no step can run any more, because what runs them has ended."""
+        ...
+
 
 class SparkExecutor:
     """Runs each step as one Spark job, or a few."""
@@ -203,6 +208,15 @@ class SparkExecutor:
 
     def cancel(self, superbox: str) -> None:
         self.session.sparkContext.cancelJobGroup(self._group(superbox))
+
+    def require_alive(self) -> None:
+        java = getattr(self.session.sparkContext._gateway, "proc", None)  # None: started elsewhere
+        if java is not None and java.poll() is not None:
+            raise RunError(
+                "SPARK_ENDED",
+                "Spark's Java process has ended",
+                hint="the system ends what takes too much memory; a restart goes on with the state",
+            )
 
     def _group(self, superbox: str) -> str:
         return f"auroral {id(self)} {superbox}"
