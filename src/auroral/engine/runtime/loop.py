@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from auroral.engine.ingest.ingest import Ingest
 from auroral.engine.locks import ReentrantLock
+from auroral.engine.runtime.failure import failure_of
 from auroral.engine.runtime.round_cost import RoundCost
 from auroral.engine.runtime.stepping import EngineWatch, Limits
 from auroral.engine.shedding.shedder import LoadShedder
@@ -30,8 +31,6 @@ from auroral.io.sources.interleave import Interleaver
 from auroral.io.sources.source import Source
 from auroral.network.types import Schema
 from auroral.scheduling.superboxes import Superbox
-from auroral.spark.running.executor import StepExecutor
-from auroral.spark.session.causes import FROM_SPARK, reason
 
 ALL_SOURCES = "all sources"
 """The name under which the manifest keeps how far the sources were read."""
@@ -509,26 +508,8 @@ class Loop:
             self.require_going()
             self.wait(_IDLE_S)
 
-    @property
-    def _executor(self) -> StepExecutor:
-        return self.execution.context.settings.executor
-
     def _told(self, error: BaseException) -> AuroralError:
-        """What went wrong, for users; its cause is for the log."""
-        try:
-            self._executor.require_alive()
-        except AuroralError as ended:
-            told: AuroralError = ended
-        else:
-            if isinstance(error, AuroralError):
-                return error
-            if isinstance(error, FROM_SPARK):
-                told = RunError("SPARK_FAILED", reason(error))
-            else:
-                told = RunError("INTERNAL", f"{type(error).__name__}: {error}")
-        if told is not error:
-            told.__cause__ = error
-        return told
+        return failure_of(error, self.execution.context.settings.executor)
 
     # ── the threads ──
 
@@ -549,7 +530,7 @@ class Loop:
             seen = self._wakes
             if not self.work():
                 self._sleep(seen)
-                self._executor.require_alive()
+                self.execution.context.settings.executor.require_alive()
 
     def _sleep(self, seen: int) -> None:
         """Wait for something to happen, unless it has since `_wakes` was `seen`."""

@@ -6,17 +6,14 @@ for each other's results are under way at the same time.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from auroral.disk import PRIVATE_DIRECTORY
 from auroral.engine.ingest.dead_letters import DeadLetters
 from auroral.engine.inspect.kept_statistics import StatisticsKeeper
 from auroral.engine.runtime.arrival_progress import ArrivalProgress
@@ -38,19 +35,18 @@ from auroral.engine.runtime.stepping import (
     WaitingStep,
 )
 from auroral.engine.runtime.train import Train, next_train, train_files
+from auroral.engine.runtime.train_work import TrainWork
 from auroral.engine.runtime.trials import Trials
 from auroral.engine.runtime.waiting import WaitingTuples, needs_no_job, waiting_tuples
 from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.shedding.control import SheddingControl, ShedStep
-from auroral.engine.shedding.dropping import drop_tuples, leave_to_tasks
 from auroral.engine.shedding.recorded_step import RecordedStep, record_step
 from auroral.errors import RunError
-from auroral.ids import WATERMARKS, QueryBoxId, file_name
+from auroral.ids import WATERMARKS, QueryBoxId
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import StepExecutor
-from auroral.storage import Segment, Store
-from auroral.storage.segment import verify
+from auroral.storage import Store
 from auroral.tables.store import StoreUnavailableError
 
 _RECENT = 1_000
@@ -114,7 +110,6 @@ class Stepper:
         self._meter = CostMeter(checked)
         self._progress_key = progress_key
         self._recorder = recorder
-        self._files = files
         self._observers = observers
         self.scheduler = scheduler
         self._shedding = shedding
@@ -127,7 +122,7 @@ class Stepper:
         self.train = train
         """The most tuples of a step."""
         self._timeout_s = timeout_s
-        self._cuts = store.directory / "cuts"
+        self._work = TrainWork(store, executor, files)
         self.durations_s: deque[float] = deque(maxlen=_RECENT)
         self.steps = 0
         self._limits = Limits()
@@ -366,46 +361,12 @@ class Stepper:
         except Exception as error:
             self._fail(superbox.name, error)
         else:
-            self._pool.submit(superbox.name, partial(self._work, step, train, work))
+            self._pool.submit(superbox.name, partial(self._work.run, step, train, work))
         if self._pool.inline:
             self._collect()
             if self._failed is not None:
                 raise self._failed[1]
         return True
-
-    def _work(
-        self, step: SuperboxStep, train: Train, work: Callable[[Any], StepOutcome]
-    ) -> StepOutcome:
-        """What a worker does: read and write files, run the job; nothing becomes true by it."""
-        self._executor.enter(train.superbox.name)
-        directory = self._place(train.superbox.name)
-        try:
-            files = self._files(self._store, train, directory, has_room=step.has_room)
-            if train.drops and step.drops_in_tasks(files):
-                files, shed = leave_to_tasks(files, train.drops)
-            else:
-                files, shed = drop_tuples(files, train.drops, directory, self._store.table_of_file)
-            try:
-                outcome = work(files)
-            except RunError:
-                waiting = [s for held in train.segments.values() for s in held]
-                self._blame_segments([*step.segments(), *waiting])
-                raise
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-        self._store.fault("computed")
-        outcome.shed = {**shed, **outcome.shed}
-        change = outcome.change
-        change.written = [*change.written, *self._store.write(change.fresh)]
-        change.fresh = []
-        return outcome
-
-    def _place(self, superbox: str) -> Path:
-        """Where the files of a train lie that are cut from segments, or put together."""
-        place = self._cuts / file_name(superbox)
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(mode=PRIVATE_DIRECTORY, parents=True)
-        return place
 
     def _collect(self) -> bool:
         """Commit what has ended."""
@@ -495,12 +456,6 @@ class Stepper:
         if watch is not None:
             watch.committed(committed)
 
-    def _blame_segments(self, segments: Iterable[Segment]) -> None:
-        """A failed job may be a damaged segment's fault; then say which."""
-        for segment in segments:
-            if segment.file:
-                verify(self._store.path_of(segment), segment, deep=True)
-
     # ── steps that take too long ──
 
     def _end_overdue(self) -> None:
@@ -551,21 +506,9 @@ class Stepper:
         """The queries that make the failed train fail, and why; none if it is not them."""
         assert self._failed is not None
         limit_s = None if self._pool.inline else self._timeout_s
-        trials = Trials(self._attempt, self._executor.cancel, limit_s, _GRACE_S)
-        return trials.culprits(self._failed[0], owner)
-
-    def _attempt(self, train: Train) -> None:
-        """Run a train and forget what came of it."""
-        assert self._failed is not None
-        self._executor.enter(train.superbox.name)
         step = self._steps[self._failed[0].superbox.name]
-        place = self._place(train.superbox.name)
-        files = self._files(self._store, train, place, has_room=None)
-        files, _ = drop_tuples(files, train.drops, place)
-        if train.superbox.stateful:
-            step.begin(replace(train, superbox=step.superbox))(files)
-        elif train.superbox.boxes and isinstance(step, PlainStep):
-            step.runner.run(train.superbox, files, through_driver=True)
+        trials = Trials(partial(self._work.attempt, step), self._executor.cancel, limit_s, _GRACE_S)
+        return trials.culprits(self._failed[0], owner)
 
     # ── how far it is ──
 
