@@ -42,7 +42,7 @@ from auroral.engine.runtime.watermarks import WatermarkTracker
 from auroral.engine.shedding.control import SheddingControl, ShedStep
 from auroral.engine.shedding.recorded_step import RecordedStep, record_step
 from auroral.errors import RunError
-from auroral.ids import WATERMARKS, QueryBoxId
+from auroral.ids import WATERMARKS, QueryBoxId, is_eddy
 from auroral.network.check import CheckedNetwork
 from auroral.scheduling.superboxes import Superbox
 from auroral.spark.running.executor import StepExecutor
@@ -119,6 +119,7 @@ class Stepper:
         self._halting = halting
         self._steps = {step.superbox.name: step for step in steps}
         self._writers = {arc: step for step in steps for arc in step.superbox.terminals}
+        self._eddies = [step for step in steps if is_eddy(step.superbox.stateful or "")]
         self.train = train
         """The most tuples of a step."""
         self._timeout_s = timeout_s
@@ -593,7 +594,7 @@ class Stepper:
 
     def _eddy_of(self, log: str) -> SuperboxStep | None:
         """The eddy that writes a log of results."""
-        return next((step for step in self._steps.values() if step.writes(log)), None)
+        return next((step for step in self._eddies if step.writes(log)), None)
 
     def is_settled(self, staying: Collection[Superbox] = ()) -> bool:
         """Whether no box still holds back what it has to emit, nor works; `staying` ones may."""

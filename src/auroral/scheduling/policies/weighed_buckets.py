@@ -20,7 +20,7 @@ from auroral.scheduling.policies.utility_first import priority_number, reason
 from auroral.scheduling.queues import BoxQueue, QueueTable
 from auroral.scheduling.train_worth import TrainWorth, WorthOfTrains
 
-RATIO = 1.2
+RATIO = 1.25
 """Boxes whose calls are worth the same but for this factor share a bucket."""
 LEAST = 1e-3
 """What is worth less shares the lowest bucket."""
